@@ -4,44 +4,42 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestPresetTable: names and programs are unique, and every preset has texts that fit into
 // a table.
 func TestPresetTable(t *testing.T) {
-	names, programs := map[string]string{}, map[string]string{}
+	owners := map[string]string{}
+	own := func(p Preset, what string) {
+		if other, twice := owners[what]; twice {
+			t.Errorf("%s is of %s and of %s", what, other, p.Name)
+		}
+		owners[what] = p.Name
+	}
 	for _, p := range All() {
 		for _, name := range append(p.Aliases, p.Name) {
-			if other, twice := names[name]; twice {
-				t.Errorf("%q is a name of %s and of %s", name, other, p.Name)
-			}
-			names[name] = p.Name
+			own(p, "name "+name)
 			if got, ok := Named(strings.ToUpper(name)); !ok || got.Name != p.Name {
 				t.Errorf("%q finds %v", name, got)
 			}
 		}
 		for _, program := range p.Programs {
-			if other, twice := programs[program]; twice {
-				t.Errorf("%q is a program of %s and of %s", program, other, p.Name)
-			}
-			programs[program] = p.Name
+			own(p, "program "+program)
 		}
-		if p.ClosesKept && p.Kept == "" {
-			t.Errorf("%s closes kept connections, and does not say how", p.Name)
+		if p.Says == "" || p.Source == "" || p.ClosesKept && p.Kept == "" {
+			t.Errorf("%s does not say what it does, how, or who says so", p.Name)
 		}
-		if p.Says == "" || p.Source == "" {
-			t.Errorf("%s does not say what it does, or who says so", p.Name)
-		}
-		for _, text := range []string{p.Says, p.Caveat, p.Kept} {
-			if strings.ContainsAny(text, "|\n") {
-				t.Errorf("%s: no line of a table: %s", p.Name, text)
-			}
+		if strings.ContainsAny(p.Says+p.Caveat+p.Kept, "|\n") {
+			t.Errorf("%s: no line of a table", p.Name)
 		}
 	}
 	if p, ok := Named("nginy"); ok {
@@ -54,26 +52,17 @@ func TestPresetTable(t *testing.T) {
 func TestPresetSchedules(t *testing.T) {
 	for _, p := range All() {
 		var sum time.Duration
-		for i, item := range strings.Split(p.Schedule, "/") {
-			if i%2 == 1 {
-				d, err := time.ParseDuration(item)
-				if err != nil || d <= 0 {
-					t.Errorf("%s: %q is no time", p.Name, item)
-				}
-				sum += d
-				continue
-			}
-			if s, err := sig.Parse(item); err != nil || s == sig.KILL {
-				t.Errorf("%s sends %q", p.Name, item)
+		for _, step := range p.Steps() {
+			sum += step.Wait
+			if step.Signal == sig.KILL {
+				t.Errorf("%s sends KILL", p.Name)
 			}
 		}
 		if sum > 2*time.Second {
 			t.Errorf("%s takes %v", p.Name, sum)
 		}
-		for _, s := range p.StopSignals {
-			if s == sig.TERM {
-				t.Errorf("%s: TERM always starts a stop", p.Name)
-			}
+		if slices.Contains(p.StopSignals, sig.TERM) {
+			t.Errorf("%s: TERM always starts a stop", p.Name)
 		}
 	}
 }
@@ -183,40 +172,28 @@ var update = flag.Bool("update", false, "write docs/presets.md")
 
 // TestPresetDocs: docs/presets.md has the tables of table.go.
 func TestPresetDocs(t *testing.T) {
-	const path = "../../../docs/presets.md"
-	text, err := os.ReadFile(path)
+	path := testutil.Path("docs/presets.md")
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := withRows(t, string(text), "| server | sent |", documented())
-	want = withRows(t, want, "| server | closes kept connections |", documentedKept())
-	if string(text) == want {
-		return
-	}
-	if !*update {
-		t.Fatal("the tables of docs/presets.md are not those of table.go; see them with -update")
-	}
-	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
+	want := withRows(t, string(page), "server | sent", documented())
+	want = withRows(t, want, "server | closes kept connections", documentedKept())
+	if *update {
+		testutil.WriteFile(t, path, want)
+	} else if want != string(page) {
+		t.Error("the tables of docs/presets.md are not those of table.go; see them with -update")
 	}
 }
 
-// withRows returns a page with other rows in the table that begins with the words.
-func withRows(t *testing.T, page, words, rows string) string {
+// withRows returns a page with other rows in the table with these titles.
+func withRows(t *testing.T, page, titles, rows string) string {
 	t.Helper()
-	start := strings.Index(page, "\n"+words)
-	if start < 0 {
-		t.Fatalf("no table %q", words)
+	table := regexp.MustCompile(`(?s)(\n\| ` + regexp.QuoteMeta(titles) + `.*?\n.*?\n).*?\n\n`)
+	if !table.MatchString(page) {
+		t.Fatalf("no table %q", titles)
 	}
-	head := start + 1
-	for range 2 { // the titles, and the line below
-		head += strings.Index(page[head:], "\n") + 1
-	}
-	end := strings.Index(page[head:], "\n\n")
-	if end < 0 {
-		t.Fatalf("the table %q does not end", words)
-	}
-	return page[:head] + rows + page[head+end+1:]
+	return table.ReplaceAllString(page, "${1}"+rows+"\n")
 }
 
 // documentedKept returns what the presets' servers do with kept connections, in Markdown.
