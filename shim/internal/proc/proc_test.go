@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
@@ -57,24 +57,14 @@ func help(t *testing.T, env []string, args ...string) string {
 func TestCandidates(t *testing.T) {
 	for _, cells := range script.Rows(`
 		# file | environment | candidates
-		x   |                                     | /bin/x /usr/bin/x
-		x   | XPATH=/a PATHS=/b path=/c PATH      | /bin/x /usr/bin/x
-		x   | PATH=                               | x
-		x   | PATH=.                              | ./x
-		x   | PATH=/a:/b/c                        | /a/x /b/c/x
-		x   | PATH=:/a                            | x /a/x
-		x   | PATH=/a:                            | /a/x x
-		x   | PATH=/a::/b                         | /a/x x /b/x
-		x   | PATH=/a/:rel/                       | /a/x rel/x
-		x   | PATH=/                              | /x
-		x   | A=1 PATH=/a PATH=/b                 | /a/x
-		x   | PATH= PATH=/b                       | x
-		./x | PATH=/a                             | ./x
-		/x  | PATH=/a                             | /x
-		a/x | PATH=/a                             | a/x
-		x/  | PATH=/a                             | x/
-		    | PATH=/a                             |
-		    |                                     |
+		x   |                                | /bin/x /usr/bin/x
+		x   | XPATH=/a PATHS=/b path=/c PATH | /bin/x /usr/bin/x
+		x   | PATH=                          | x
+		x   | PATH=.:/a::/b/c/               | ./x /a/x x /b/c/x
+		x   | PATH=/                         | /x
+		x   | A=1 PATH=/a PATH=/b            | /a/x
+		a/x | PATH=/a                        | a/x
+		    | PATH=/a                        |
 	`) {
 		if got := strings.Join(candidates(cells[0], strings.Fields(cells[1])), " "); got != cells[2] {
 			t.Errorf("%q: %q", cells, got)
@@ -82,47 +72,25 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestStartError: the exit codes are those of env(1).
+// TestStartError: which errors mean that the command is missing, or that it is refused, and what
+// they say. The exit codes are those of env(1).
 func TestStartError(t *testing.T) {
-	for errno, c := range map[syscall.Errno]struct {
-		code     int
-		contains string
-	}{
-		syscall.ENOENT:  {127, "no such file"},
-		syscall.ENOTDIR: {127, "not a directory"},
-		syscall.EACCES:  {126, "permission denied"},
-		syscall.EPERM:   {126, "not permitted"},
-		syscall.ENOEXEC: {126, "exec format"},
-		syscall.ETXTBSY: {126, "text file busy"},
-		syscall.E2BIG:   {126, "too long"},
-		syscall.EAGAIN:  {125, "no further process is allowed: raise pids.max"},
-		syscall.ENOMEM:  {125, "memory"},
-		syscall.EMFILE:  {125, "open files"},
-		syscall.ENFILE:  {125, "open files"},
+	for e, want := range map[StartError]string{
+		{Err: syscall.ENOENT}:              "missing: no such file or directory",
+		{Err: syscall.ENOENT, found: true}: "missing: its interpreter was not found",
+		{Err: syscall.ENOTDIR}:             "missing: not a directory",
+		{Err: syscall.EACCES}:              "refused: permission denied",
+		{Err: syscall.E2BIG}:               "refused: argument list too long",
+		{Err: syscall.EAGAIN}:              "failed: no further process is allowed: raise pids.max, or ulimit -u",
+		{Err: syscall.ENOMEM}:              "failed: cannot allocate memory",
+		{Err: syscall.EMFILE}:              "failed: too many open files",
+		{Err: syscall.ENFILE}:              "failed: too many open files in system",
 	} {
-		e := &StartError{Command: "a b", Err: errno}
-		if missing, refused := e.Missing(), e.Refused(); missing != (c.code == 127) || refused != (c.code == 126) {
-			t.Errorf("%v: missing: %v, refused: %v; want %d", errno, missing, refused, c.code)
+		kind, text, _ := strings.Cut(want, ": ")
+		e.Command = "a b"
+		if e.Missing() != (kind == "missing") || e.Refused() != (kind == "refused") || e.Error() != `cannot run "a b": `+text {
+			t.Errorf("%v: missing: %v, refused: %v; want %q", &e, e.Missing(), e.Refused(), want)
 		}
-		if text := e.Error(); !strings.HasPrefix(text, `cannot run "a b": `) || !strings.Contains(text, c.contains) {
-			t.Errorf("%v: %q", errno, text)
-		}
-	}
-	e := &StartError{Command: "x", Err: syscall.ENOENT, found: true}
-	if !e.Missing() || !strings.Contains(e.Error(), "interpreter") {
-		t.Errorf("a script whose interpreter is missing: %v", e)
-	}
-}
-
-// TestHide: variables of Go's runtime alone are hidden, each by the number of its entry, in a
-// copy.
-func TestHide(t *testing.T) {
-	const unhidden = "GODEBUGX=1 XGODEBUG=1 GO=1 GODEBUG GOMEMLIMIT_MIB=1"
-	env := strings.Fields(unhidden + " GODEBUG= GOTRACEBACK=x GOMAXPROCS=2 GOGC=off GOMEMLIMIT=1 GODEBUG=y=1,z=2")
-	const want = unhidden + " \x015:GODEBUG= \x016:GOTRACEBACK=x \x017:GOMAXPROCS=2 \x018:GOGC=off \x019:GOMEMLIMIT=1 " +
-		"\x0110:GODEBUG=y=1,z=2"
-	if got := strings.Join(hide(env), " "); got != want || env[5] != "GODEBUG=" {
-		t.Errorf("%q became\n%q, want\n%q", env, got, want)
 	}
 }
 
@@ -130,134 +98,106 @@ func TestHide(t *testing.T) {
 // the same number is not.
 func TestKillDescendant(t *testing.T) {
 	cmd := exec.Command("cat")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
+	testutil.Must(cmd.StdinPipe())
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := proc.Process(cmd.Process.Pid)
-	if err != nil || p.Parent != os.Getpid() || p.Start == 0 {
-		t.Fatalf("%+v, %v", p, err)
+	p := testutil.Must(proc.Process(cmd.Process.Pid))
+	kills := func(p Process, s sig.Signal, want error) {
+		t.Helper()
+		if err := new(Processes).KillDescendant(p, s); err != want {
+			t.Errorf("%v to %+v: %v, want %v", s, p, err, want)
+		}
 	}
-	other := p
-	other.Start++ // as of a process that had the number before
-	if err := new(Processes).KillDescendant(other, sig.KILL); err != unix.ESRCH {
-		t.Errorf("a process that was started at another time: %v, want %v", err, unix.ESRCH)
-	}
-	p.Parent = 1 // as before its parent ended
-	if err := new(Processes).KillDescendant(p, sig.INT); err != nil {
-		t.Errorf("the process itself: %v", err)
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+	kills(Process{PID: p.PID, Start: p.Start + 1}, sig.KILL, unix.ESRCH)
+	kills(Process{PID: p.PID, Start: p.Start}, sig.INT, nil)
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: interrupt" {
 		t.Errorf("ended by %v", err)
 	}
-	if err := new(Processes).KillDescendant(p, sig.KILL); err != unix.ESRCH {
-		t.Errorf("a process that is gone: %v, want %v", err, unix.ESRCH)
-	}
+	kills(p, sig.KILL, unix.ESRCH)
 }
 
-// TestReadStage: the report of a stage tells how the stage ended; the wait for a stage that
-// hangs is bounded.
+// TestReadStage: the report of a stage is read to its end; the wait for a stage that hangs is bounded.
 func TestReadStage(t *testing.T) {
-	for want, hangs := range map[string]bool{"": false, "\x01": false, "\x01\x02\x01": false, "\x01 hangs": true} {
-		from, to, err := os.Pipe()
-		must(err)
-		text, _, _ := strings.Cut(want, " ")
-		patience := time.Hour
-		if hangs {
-			patience = time.Millisecond
-		} else {
-			to.WriteString(text)
-			to.Close()
-		}
-		if got := string(readStage(from, patience)); got != text {
-			t.Errorf("%q read as %q", want, got)
-		}
+	from, to, err := os.Pipe()
+	must(err)
+	if got := readStage(from, time.Millisecond); string(got) != "\x01" {
+		t.Errorf("a stage that hangs: %q", got)
+	}
+	to.WriteString("\x01\x02\x01")
+	to.Close()
+	if got := readStage(from, time.Hour); string(got) != "\x01\x02\x01" {
+		t.Errorf("a stage that fails: %q", got)
 	}
 }
 
-// TestHideGoEnv: the second execution goes without the variables, keeps the arguments, and
-// still has all variables for the command.
+// TestHideGoEnv: the second execution goes without the variables of Go's runtime, keeps the
+// arguments, and still has all variables for the command.
 func TestHideGoEnv(t *testing.T) {
-	for env, want := range map[string]string{
-		"A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all": "runtime has [] []; command gets [A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all " + raceInHaste + "]; args [a b]",
-		"\x01OGC=5 GODEBUG= \x010:A":                     "runtime has [] []; command gets [\x01OGC=5 GODEBUG= \x010:A " + raceInHaste + "]; args [a b]",
-	} {
-		if got := help(t, strings.Fields(env), "hide", "a", "b"); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", env, got, want)
-		}
+	env := "GODEBUGX=1 \x010:A=1 GODEBUG=x=1 GOTRACEBACK=all GOMAXPROCS=2 GOMEMLIMIT=1GiB GOGC=off " + raceInHaste
+	hidden := "GODEBUGX=1 \x010:A=1 \x012:GODEBUG=x=1 \x013:GOTRACEBACK=all \x014:GOMAXPROCS=2 \x015:GOMEMLIMIT=1GiB " +
+		"\x016:GOGC=off " + raceInHaste
+	want := fmt.Sprintf("runtime has [%s]; command gets [%s]; args [a b]", hidden, env)
+	if got := help(t, strings.Fields(env), "hide", "a", "b"); got != want {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 
 func helpHide(args []string) {
 	HideGoEnv()
-	fmt.Printf("runtime has [%s] [%s]; command gets %v; args %v", os.Getenv("GODEBUG"), os.Getenv("GOTRACEBACK"), Environ(), args)
+	fmt.Printf("runtime has %v; command gets %v; args %v", os.Environ(), Environ(), args)
 }
 
 // TestCheckDescriptors: four free descriptors are enough; with fewer the error has their
 // number. No descriptor is kept.
 func TestCheckDescriptors(t *testing.T) {
-	for free := range 7 {
-		got := help(t, nil, "descriptors", strconv.Itoa(free))
-		want := fmt.Sprintf("then %d are free", free)
-		if free < 4 {
-			want = fmt.Sprintf("4 free file descriptors are needed, but only %d are available: raise the limit of open files (RLIMIT_NOFILE); ", free) + want
-		}
-		if got != want {
-			t.Errorf("with %d free:\n got %s\nwant %s", free, got, want)
+	for free, want := range map[string]string{
+		"0": "4 free file descriptors are needed, but only 0 are available: raise the limit of open files (RLIMIT_NOFILE)",
+		"3": "4 free file descriptors are needed, but only 3 are available: raise the limit of open files (RLIMIT_NOFILE)",
+		"4": "<nil>",
+	} {
+		if got := help(t, nil, "descriptors", free); got != want+", kept: false" {
+			t.Errorf("with %s free: %s, want %s", free, got, want)
 		}
 	}
 }
 
 // helpDescriptors leaves as many free descriptors as args say.
 func helpDescriptors(args []string) {
-	free, _ := strconv.Atoi(args[0])
-	const limit = 64
-	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}))
-	taken := takeAll()
-	for _, fd := range taken[:free] {
-		unix.Close(fd)
-	}
-	if err := checkDescriptors(); err != nil {
-		fmt.Printf("%v; ", err)
-	}
-	fmt.Printf("then %d are free", len(takeAll()))
+	lowest, free := lowestFree(), uint64(0)
+	fmt.Sscan(args[0], &free)
+	limit := unix.Rlimit{Cur: uint64(lowest) + free, Max: 100}
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	err := checkDescriptors()
+	limit.Cur = limit.Max
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	fmt.Printf("%v, kept: %v", err, lowestFree() != lowest)
 }
 
-// takeAll opens descriptors up to the limit.
-func takeAll() (taken []int) {
-	for {
-		fd, err := unix.Dup(0)
-		if err != nil {
-			return taken
-		}
-		taken = append(taken, fd)
-	}
+func lowestFree() int {
+	fd, err := unix.Dup(0)
+	must(err)
+	unix.Close(fd)
+	return fd
 }
 
 func must(err error) {
 	if err != nil {
-		fmt.Println("helper:", err)
-		os.Exit(1)
+		panic(err)
 	}
 }
-
-// high is a descriptor number that the kernel does not assign again when closed.
-const high = 300
 
 // TestReleaseInherited: inherited descriptors are closed, our own stay, and Go's timers still
 // work.
 func TestReleaseInherited(t *testing.T) {
-	if got, want := help(t, nil, "release"), "inherited: false, ours: true, in /"; got != want {
+	if got, want := help(t, nil, "release"), "inherited: bad file descriptor, ours: <nil>, in /"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func helpRelease([]string) {
-	<-time.After(1) // makes the runtime open its epoll
+	<-time.After(1)  // makes the runtime open its epoll
+	const high = 300 // a number that is not assigned again when closed
 	ours, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high)
 	must(err)
 	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
@@ -265,12 +205,7 @@ func helpRelease([]string) {
 	new(Processes).ReleaseInherited()
 	dir, _ := os.Getwd()
 	<-time.After(time.Millisecond)
-	fmt.Printf("inherited: %v, ours: %v, in %s", isOpen(inherited), isOpen(ours), dir)
-}
-
-func isOpen(fd int) bool {
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-	return err == nil
+	fmt.Printf("inherited: %v, ours: %v, in %s", unix.Close(inherited), unix.Close(ours), dir)
 }
 
 // TestFind: Find has the error of Start, and runs nothing.
@@ -278,31 +213,29 @@ func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"PATH=/nowhere:" + dir}
 	for name, mode := range map[string]os.FileMode{"plain": 0o644, "program": 0o755} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho ran > "+dir+"/ran\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho ran > "+dir+"/ran\n"), mode))
 	}
 	for _, cells := range script.Rows(strings.ReplaceAll(`
 		# in | program | error
-		    | program       |
-		DIR | ./program     |
-		    | DIR/program   |
-		/   | ./program     | no such file
-		    | missing       | no such file
-		    | plain         | permission denied
-		    | DIR           | permission denied
-		    | DIR/program/x | not a directory
+		    | program       | <nil>
+		DIR | ./program     | <nil>
+		    | DIR/program   | <nil>
+		/   | ./program     | cannot run "./program": no such file or directory
+		    | missing       | cannot run "missing": no such file or directory
+		    | plain         | cannot run "plain": permission denied
+		    | DIR           | cannot run "DIR": permission denied
+		    | DIR/program/x | cannot run "DIR/program/x": not a directory
 	`, "DIR", dir)) {
-		command := Command{Argv: []string{cells[1]}, Env: env, Dir: cells[0]}
+		command := Command{Argv: cells[1:2], Env: env, Dir: cells[0]}
 		err := find(command.Dir, command.Argv, env)
-		if (err == nil) != (cells[2] == "") || err != nil && !strings.Contains(err.Error(), cells[2]) {
+		if fmt.Sprint(err) != cells[2] {
 			t.Errorf("%q: %v", cells, err)
 		}
 		if err == nil {
 			continue
 		}
-		if _, started := command.Start(); started == nil || started.Error() != err.Error() {
-			t.Errorf("%q: Find says %v, Start %v", cells, err, started)
+		if _, started := command.Start(); started == nil || started.Error() != cells[2] {
+			t.Errorf("%q: Start says %v", cells, started)
 		}
 	}
 	if _, err := os.Stat(dir + "/ran"); err == nil {
