@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -19,7 +18,7 @@ import (
 )
 
 const (
-	request  = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+	request  = "GET / HTTP/1.1\r\n\r\n"
 	ok       = healthy + common + "ok\n"
 	stopping = unhealthy + common + "stopping\n"
 )
@@ -27,12 +26,8 @@ const (
 // own is of a listener without a target; the kernel chooses the port.
 var own = check.Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0")}
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// to is of a listener that relays to the target.
+func to(target netip.AddrPort) check.Spec { return check.Spec{Listen: own.Listen, Target: target} }
 
 // testListener is a Listener without limits, and its address.
 type testListener struct {
@@ -44,8 +39,7 @@ type testListener struct {
 // open returns a listener that does not serve yet.
 func open(t *testing.T, s check.Spec) *testListener {
 	t.Helper()
-	l, err := Open(s)
-	must(t, err)
+	l := testutil.Must(Open(s))
 	l.limits = limits{greeting: time.Hour, request: time.Hour, kept: time.Hour, end: time.Hour, retry: time.Hour}
 	t.Cleanup(func() {
 		for i := range l.clients {
@@ -99,10 +93,9 @@ func (l *testListener) count() (n int) {
 func app(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
-	if err != nil && strings.HasPrefix(addr, "[") {
-		t.Skip("no IPv6: ", err)
+	if err != nil {
+		t.Skip("no IPv6? ", err)
 	}
-	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.(*net.TCPListener), l.Addr().(*net.TCPAddr).AddrPort()
 }
@@ -127,37 +120,34 @@ func echo(t *testing.T, addr string) netip.AddrPort {
 	return at
 }
 
-// dial returns a client's connection.
-func dial(t *testing.T, to netip.AddrPort) *net.TCPConn {
-	t.Helper()
-	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
-	must(t, err)
+// guarded is a connection that no test keeps, or waits for without end.
+func guarded(t *testing.T, c *net.TCPConn) *net.TCPConn {
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c
+}
+
+// dial returns a client's connection.
+func dial(t *testing.T, to netip.AddrPort) *net.TCPConn {
+	t.Helper()
+	return guarded(t, testutil.Must(net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))))
 }
 
 // relayed returns both ends of a relayed connection.
 func relayed(t *testing.T) (l *testListener, client, server *net.TCPConn) {
 	t.Helper()
 	a, at := app(t, "127.0.0.1:0")
-	l = open(t, check.Spec{Listen: own.Listen, Target: at})
+	l = open(t, to(at))
 	l.limits.greeting = 0
 	l.start(t)
 	client = dial(t, l.addr)
-	a.SetDeadline(time.Now().Add(testutil.Patience))
-	server, err := a.AcceptTCP()
-	must(t, err)
-	t.Cleanup(func() { server.Close() })
-	server.SetDeadline(time.Now().Add(testutil.Patience))
-	return l, client, server
+	return l, client, guarded(t, testutil.Must(a.AcceptTCP()))
 }
 
 // transfer writes text at one end and reads it at the other.
 func transfer(t *testing.T, from, to net.Conn, text string) {
 	t.Helper()
-	_, err := io.WriteString(from, text)
-	must(t, err)
+	io.WriteString(from, text)
 	wantText(t, to, text)
 }
 
@@ -196,6 +186,15 @@ func ask(t *testing.T, at netip.AddrPort) string {
 		return err.Error()
 	}
 	return string(answer)
+}
+
+// refuses reports whether the kernel refuses a client.
+func refuses(at netip.AddrPort) bool {
+	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(at))
+	if err == nil {
+		c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // fill writes until a write would wait, and returns how many bytes of the data were taken.

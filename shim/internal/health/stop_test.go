@@ -1,10 +1,7 @@
 package health
 
 import (
-	"errors"
 	"io"
-	"net"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,13 +40,7 @@ func TestClose(t *testing.T) {
 	l := open(t, own)
 	l.start(t)
 	l.SetMode(check.Close)
-	testutil.Eventually(t, "connections are refused", func() bool {
-		c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(l.addr))
-		if err == nil {
-			c.Close()
-		}
-		return errors.Is(err, syscall.ECONNREFUSED)
-	})
+	testutil.Eventually(t, "connections are refused", func() bool { return refuses(l.addr) })
 }
 
 // TestLimits: which limit applies to a client, before and during a stop.
@@ -69,10 +60,10 @@ func TestLimits(t *testing.T) {
 		{client{target: 9, connected: true, last: theCommand}, kept, end},
 		{client{target: -1, answered: true}, end, end},
 	} {
-		for mode, want := range map[check.Mode]time.Duration{check.Pass: c.before, check.Fail: c.stop} {
-			l.SetMode(mode)
+		for mode, want := range []time.Duration{check.Pass: c.before, check.Fail: c.stop} {
+			l.SetMode(check.Mode(mode))
 			if got := l.limit(&c.state); got != want {
-				t.Errorf("%+v in mode %v: limit %d, want %d", c.state, mode, got, want)
+				t.Errorf("%+v in mode %v: limit %d, want %d", c.state, l.currentMode(), got, want)
 			}
 		}
 	}
