@@ -79,18 +79,8 @@ func (l *testListener) pollUntil(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// count returns the number of clients.
-func (l *testListener) count() (n int) {
-	for i := range l.clients {
-		if l.clients[i].conn >= 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// app listens as the command would.
-func app(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
+// listenAt listens as the command would.
+func listenAt(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -98,26 +88,6 @@ func app(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
 	}
 	t.Cleanup(func() { l.Close() })
 	return l.(*net.TCPListener), l.Addr().(*net.TCPAddr).AddrPort()
-}
-
-// echo is an app that sends back what it has received when the client has ended.
-func echo(t *testing.T, addr string) netip.AddrPort {
-	t.Helper()
-	l, at := app(t, addr)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				all, _ := io.ReadAll(c)
-				c.Write(all)
-			}()
-		}
-	}()
-	return at
 }
 
 // guarded is a connection that no test keeps, or waits for without end.
@@ -136,7 +106,7 @@ func dial(t *testing.T, to netip.AddrPort) *net.TCPConn {
 // relayed returns both ends of a relayed connection.
 func relayed(t *testing.T) (l *testListener, client, server *net.TCPConn) {
 	t.Helper()
-	a, at := app(t, "127.0.0.1:0")
+	a, at := listenAt(t, "127.0.0.1:0")
 	l = open(t, to(at))
 	l.limits.greeting = 0
 	l.start(t)

@@ -82,10 +82,16 @@ func pipe(t *testing.T) *sink {
 	return newSink(t, fds[1], fds[0], err)
 }
 
-// fullPipe has no room, but empty lines, which want leaves out.
+// fullPipe has no room: it is full of empty lines, which want leaves out.
 func fullPipe(t *testing.T) *sink {
 	s := pipe(t)
-	s.fill()
+	unix.SetNonblock(s.fd, true)
+	defer unix.SetNonblock(s.fd, false)
+	for _, size := range []int{4096, 1} {
+		for err := error(nil); err == nil; {
+			_, err = unix.Write(s.fd, bytes.Repeat([]byte("\n"), size))
+		}
+	}
 	return s
 }
 
@@ -99,17 +105,6 @@ func file(t *testing.T) *sink {
 	fd, _ := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	reader, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	return newSink(t, fd, reader, err)
-}
-
-// fill writes empty lines until a further write would wait.
-func (s *sink) fill() {
-	unix.SetNonblock(s.fd, true)
-	defer unix.SetNonblock(s.fd, false)
-	for _, size := range []int{4096, 1} {
-		for err := error(nil); err == nil; {
-			_, err = unix.Write(s.fd, bytes.Repeat([]byte("\n"), size))
-		}
-	}
 }
 
 // drain waits until the goroutine has written the queue.
