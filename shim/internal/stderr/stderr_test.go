@@ -189,10 +189,10 @@ func TestFlushStuck(t *testing.T) {
 	}
 }
 
-// TestFlushLate tests Flush with a goroutine that a busy machine runs late: a file gets its lines, in
-// order.
+// TestFlushLate tests Flush with a goroutine that a busy machine runs late: a pipe with room gets its
+// lines, in order.
 func TestFlushLate(t *testing.T) {
-	s := file(t)
+	s := pipe(t)
 	s.queue, s.written = make(chan []byte, maxQueued), make(chan struct{})
 	s.enqueue([]byte("one\n"))
 	s.Line("two")
