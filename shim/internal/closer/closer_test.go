@@ -211,7 +211,7 @@ func begin(cmd *exec.Cmd, files ...*os.File) *os.Process {
 
 // TestExplain: who is to blame if the kernel does not say. The process 8 is not ours.
 func TestExplain(t *testing.T) {
-	root := t.TempDir()
+	root, before := t.TempDir(), lowestFree()
 	for _, dir := range []string{"/self/attr/apparmor", "/7/fd", "/sys/kernel/yama"} {
 		os.MkdirAll(root+dir, 0o755)
 	}
@@ -229,6 +229,9 @@ func TestExplain(t *testing.T) {
 		if got := hook.explain(pid, unix.EPERM).Error(); !strings.Contains(got, cells[3]) {
 			t.Errorf("%q: %s", cells, got)
 		}
+	}
+	if after := lowestFree(); after != before {
+		t.Errorf("descriptor %d was free, and is not", before)
 	}
 }
 
