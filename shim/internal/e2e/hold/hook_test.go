@@ -2,163 +2,107 @@ package hold_test
 
 import (
 	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// inShell makes a shell PID 1.
-var inShell = []string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}
+// hostScript is a container's command, beside which preStop hooks run: a shell that obeys
+// lines, beside the server of its arguments, if there are any. "hook LINE" starts a hook, a command
+// line in which $L is lameduck, and "signal NAME..." sends signals to it. What the hook prints is
+// printed after "hook: ", and then its exit code; descriptor 5 is the shell's standard error.
+const hostScript = `
+mkfifo $D/pipe; sed -u 's/^/hook: /' <$D/pipe & exec 4>$D/pipe 5>&2
+hook() {
+	{ (export LAMEDUCK_LOG_FORMAT=json LAMEDUCK_GRACE_PERIOD=60; eval "exec $1") >&4 2>&4 4>&- & echo $! >$D/pid; wait $!; echo exited $? >&4; } &
+}
+signal() { for name; do kill -$name $(cat $D/pid); done; }
+if [ $# -gt 0 ]; then sleep 1000 | "$@" & server=$!; else echo ready; fi
+while read -r line; do eval "$line"; done`
 
-// TestHold: a hook in an ordinary container holds while connections arrive, beside any PID 1
-// that does not hold by itself, and ignores variables of flags that only lameduck has.
+// pid1s are other programs as PID 1, by their names in TestHold.
+var pid1s = strings.NewReplacer("SHELL", `/bin/sh -c '"$@"; exit $?' sh`,
+	"TRAPS", `/bin/sh -c 'trap "echo told" USR2; exec 3<&0; "$@" <&3 & wait $! || wait $!' sh`)
+
+// TestHold: a hook holds beside any PID 1 that does not hold by itself, whatever is wrong with the
+// hook's flags, and fails then. It ignores variables of flags that only lameduck has. "says" is
+// what the hook or PID 1 prints, and "then" what the host does when PID 1's standard error has the
+// text of "when". There the reason for the end of a hold is too, but not if PID 1 is another user's.
 func TestHold(t *testing.T) {
-	for name, before := range map[string][]string{"itself": nil, "shell": inShell,
-		"lameduck without a hold": {box.Binary, "--"}} {
-		t.Run(name, func(t *testing.T) {
-			h := startHost(t, box.Setup{}, before, "127.0.0.1:0")
-			h.hook("env LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_GROUP=maybe $L hold --quiet-for=1 --grace-period=30")
-			h.Out.Wait("holding")
-			last := shorts(h.Box, "127.0.0.1")
-			h.wantHook(0, last.Sub(h.start)+quiet-early, "quiet")
-			if r := h.Report(); r.Trigger != "hold" || r.Accepted < 10 || r.CeilingMS != 19000 {
-				t.Errorf("report %+v", r)
-			}
-			for _, line := range h.Err.Texts() {
-				h.Out.Wait("hook: " + line)
-			}
-		})
-	}
-}
-
-// TestHoldTells: a hook sends the signal of --on-stop to a PID 1 that handles the signal.
-func TestHoldTells(t *testing.T) {
-	told := []string{"/bin/sh", "-c", `trap 'echo told' USR2; exec 3<&0; "$@" <&3 & wait $! || wait $!`, "sh"}
-	for _, c := range []struct {
-		name, warning string
-		pid1          []string
-	}{
-		{"a shell with a trap", "", told},
-		{"a shell without", "does not handle USR2", inShell},
-		{"tini, which forwards it", "", append([]string{"tini", "--"}, told...)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.pid1[0] == "tini" {
-				box.Needs(t, "tini")
-				c.pid1[0] = testutil.Must(exec.LookPath("tini"))
-			}
-			h := startHost(t, box.Setup{}, c.pid1)
-			h.hook("$L hold --on-stop=USR2 --delay=1 --until=elapsed")
-			if c.warning == "" {
-				h.Out.Wait("told")
-			}
-			h.wantHook(0, time.Second, "elapsed")
-			h.WantWarning(c.warning)
-		})
-	}
-}
-
-// TestHoldElsewhere: where PID 1 is a lameduck with a hold, the hook returns at once.
-func TestHoldElsewhere(t *testing.T) {
 	for _, c := range box.Table(`
-		case           | environment      | PID 1                     | flags     | code | says
-		by flags       |                  | lameduck --delay=3 --     |           | 0    | holds by itself; nothing to do
-		by both        | LAMEDUCK_DELAY=3 | lameduck --delay=3 --     |           | 0    | holds by itself; nothing to do
-		by environment | LAMEDUCK_DELAY=3 | lameduck --               | --delay=1 | 0    | because of LAMEDUCK_DELAY, and
-		by --until     |                  | lameduck --until=quiet -- |           | 0    | holds by itself; nothing to do
-		as tini        | LAMEDUCK_DELAY=3 | tini -g --                |           | 0    | because of LAMEDUCK_DELAY, and
-		wrong flag     | LAMEDUCK_DELAY=3 | lameduck --               | --dely=15 | 125  | holds by itself
+		case                       | PID 1                     | environment      | server      | hook                                                        | when        | then                                 | code | reason        | says
+		requests                   |                           |                  | 127.0.0.1:0 | $L hold --quiet-for=1                                       | holding     | requests                             | 0    | quiet         | "accepted":
+		idle connections           |                           |                  | 127.0.0.1:0 | $L hold --close-idle --quiet-for=2                          |             |                                      | 0    | quiet         | "closed_idle":3
+		PID 1's variables          |                           |                  |             | env LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_GROUP=maybe $L hold |             |                                      | 0    | no_listener   | TERM ends the wait
+		lameduck without a hold    | DIR/lameduck --           |                  |             | $L hold                                                     |             |                                      | 0    | no_listener   | TERM ends the wait
+		a shell that is told       | TRAPS                     |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | told
+		tini forwards it           | /usr/bin/tini -- TRAPS    |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | told
+		a shell that is not        | SHELL                     |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | PID 1 does not handle USR2
+		a program at the stop      |                           |                  |             | $L hold --on-stop=true --until=elapsed                      |             |                                      | 0    | elapsed       | TERM ends the wait
+		holds by flags             | DIR/lameduck --delay=3 -- | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | holds by itself; nothing to do
+		holds by --until           | DIR/lameduck -u quiet --  |                  |             | $L hold                                                     |             |                                      | 0    |               | holds by itself; nothing to do
+		holds by environment       | DIR/lameduck --           | LAMEDUCK_DELAY=3 |             | $L hold -d 1                                                |             |                                      | 0    |               | because of LAMEDUCK_DELAY, and
+		holds as tini              | DIR/tini -g --            | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | because of LAMEDUCK_DELAY, and
+		holds, and a wrong flag    | DIR/lameduck --           | LAMEDUCK_DELAY=3 |             | $L hold --dely=15                                           |             |                                      | 125  |               | holds by itself
+		TERM                       |                           |                  | 127.0.0.1:0 | $L hold -d 15                                               | holding     | signal HUP USR1 WINCH TSTP PIPE TERM | 0    | second_signal | TERM ends the wait
+		INT                        |                           |                  | 127.0.0.1:0 | $L hold -d 15                                               | holding     | signal INT                           | 0    | interrupt     | TERM ends the wait
+		the server is killed       |                           |                  | 127.0.0.1:0 | $L hold -d 20 --log-level=debug                             | sample busy | kill -KILL $server                   | 0    | no_listener   | TERM ends the wait
+		another user               |                           |                  | 127.0.0.1:0 | sh -c "mount -t tmpfs -o mode=755 tmpfs /mnt && cp $L /mnt/l && exec setpriv --reuid=65534 --clear-groups /mnt/l hold --quiet-for=1" |             |                                      | 0    |               | "ended":"quiet"
+		standard error is full     |                           |                  |             | $L hold 2>/dev/full                                         |             |                                      | 0    | no_listener   |
+		all is closed              |                           |                  |             | $L hold <&- >&- 2>&-                                        |             |                                      | 0    | no_listener   |
+		PID 1's standard error     |                           |                  |             | $L hold 2>&5                                                |             |                                      | 0    | no_listener   |
+		a wrong flag               |                           |                  |             | $L hold --quite-for=2                                       |             |                                      | 125  | no_listener   | did you mean --quiet-for?
+		a wrong variable           |                           |                  |             | env LAMEDUCK_UNTIL=x $L hold                                |             |                                      | 125  | no_listener   | invalid condition
+		a flag of PID 1's          | SHELL                     |                  |             | $L hold -d 0.1 -u elapsed --preset=nginx                    |             |                                      | 125  | elapsed       | unknown flag --preset
+		no termination log         |                           |                  |             | $L hold --termination-log=/proc                             |             |                                      | 125  | no_listener   | is a directory
+		no word                    |                           |                  |             | $L --until=quiet                                            |             |                                      | 0    | no_listener   | no command: holding as lameduck hold
+		no word, a wrong flag      |                           |                  |             | $L --untl=quiet                                             |             |                                      | 125  | no_listener   | did you mean --until?
+		no word, a flag of PID 1's |                           |                  |             | $L -r TERM:QUIT -u quiet                                    |             |                                      | 125  | no_listener   | unknown flag -r
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
-			before := strings.Fields(c["PID 1"])
-			link := t.TempDir() + "/" + before[0]
-			testutil.Must(0, os.Symlink(box.Binary, link))
-			before[0] = link
-			h := startHost(t, box.Setup{Env: strings.Fields(c["environment"])}, before)
-			h.hook("$L hold --grace-period=30 " + c["flags"])
-			h.Out.Wait(c["says"])
-			h.wantHook(testutil.Must(strconv.Atoi(c["code"])), 0, "")
-		})
-	}
-}
-
-// TestHoldEnds: the reasons for the end of a hook. No signals but TERM and INT end a hook.
-func TestHoldEnds(t *testing.T) {
-	for _, c := range box.Table(`
-		case          | server      | hook                                                   | then                          | at | reason
-		TERM          | 127.0.0.1:0 | $L hold --delay=15 --grace-period=60                   | HUP USR1 WINCH TSTP PIPE TERM |    | second_signal
-		INT           | 127.0.0.1:0 | $L hold --delay=15 --grace-period=60                   | INT                           |    | interrupt
-		ceiling       | 127.0.0.1:0 | $L hold --max-delay=3 --until=drained --quiet-for=1    |                               | 3s | ceiling
-		no listener   |             | $L hold                                                |                               |    | no_listener
-		server killed | 127.0.0.1:0 | $L hold --delay=20 --grace-period=60 --log-level=debug | crash                         | 2s | no_listener
-		elapsed       | 127.0.0.1:0 | $L hold --until=elapsed --delay=1                      |                               | 1s | elapsed
-		on-stop       |             | $L hold --on-stop=true --until=elapsed                 |                               |    | elapsed
-		stderr full   | 127.0.0.1:0 | $L hold --delay=1 --until=elapsed 2>/dev/full          |                               | 1s | elapsed
-		all closed    | 127.0.0.1:0 | $L hold --delay=1 --until=elapsed <&- >&- 2>&-         |                               | 1s | elapsed
-		same stderr   |             | $L hold 2>&5                                           |                               |    | no_listener
-		another user  | 127.0.0.1:0 | $AS /mnt/l hold --quiet-for=1                          |                               | 1s |
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			h := startHost(t, box.Setup{}, nil, strings.Fields(c["server"])...)
+			t.Parallel()
+			if strings.Contains(c["hook"], "setpriv") {
+				box.NeedsRoot(t)
+			}
+			dir := t.TempDir()
+			for _, name := range []string{"lameduck", "tini"} {
+				testutil.Must(0, os.Symlink(box.Binary, dir+"/"+name))
+			}
+			words := box.Words(strings.ReplaceAll(pid1s.Replace(c["PID 1"]), "DIR", dir))
+			if len(words) > 0 {
+				box.Needs(t, words[0])
+			}
+			words = append(words, "/bin/sh", "-c", hostScript, "host")
+			if c["server"] != "" {
+				words = append(words, box.Helper("catch", c["server"])...)
+			}
+			s := box.Setup{Network: box.NewNetwork(t), Env: append(strings.Fields(c["environment"]), "L="+box.Binary, "D="+dir)}
+			h := s.Start(t, words...)
+			h.Ready()
 			if c["server"] != "" {
 				h.Dial("127.0.0.1").Ask("hello")
 			}
-			if c["case"] == "another user" {
-				box.Needs(t, "setpriv")
-				box.NeedsRoot(t)
-				h.Send("AS='setpriv --reuid=65534 --clear-groups'; mount -t tmpfs -o mode=755 tmpfs /mnt; cp $L /mnt/l")
+			if strings.Contains(c["hook"], "--close-idle") {
+				h.Talkers(3)
 			}
-			h.hook(c["hook"])
-			if c["reason"] != "" {
-				h.Err.Wait("holding")
+			h.Send("hook '" + c["hook"] + "'")
+			if c["when"] != "" {
+				h.Err.Wait(c["when"])
 			}
-			if c["then"] == "crash" {
-				h.Err.Wait("sample busy")
-				h.Send("kill -KILL $server")
+			if c["then"] == "requests" {
+				shorts(h, "127.0.0.1")
 			} else {
-				for _, name := range strings.Fields(c["then"]) {
-					h.signal(name)
-				}
+				h.Send(c["then"])
 			}
-			h.wantHook(0, c.Time("at"), c["reason"])
-		})
-	}
-}
-
-// TestHoldAnyway: a hook with an error says so, also on PID 1's standard error, holds by what is
-// right, and exits 125. A hook without the word hold holds too.
-func TestHoldAnyway(t *testing.T) {
-	for _, c := range box.Table(`
-		hook                                  | code | lines | reason      | says
-		$L hold --quite-for=2 --quiet-for=0.2 | 125  | 3     | no_listener | did you mean --quiet-for?
-		$L hold --delay=x                     | 125  | 3     | no_listener | invalid duration
-		$L hold --rewrite TERM:USR1           | 125  | 3     | no_listener | unknown flag --rewrite
-		$L hold server                        | 125  | 3     | no_listener | unexpected argument
-		$L hold --delay=50 --grace-period=30  | 125  | 3     | no_listener | does not fit
-		env LAMEDUCK_UNTIL=x $L hold          | 125  | 3     | no_listener | invalid condition
-		$L hold --until=elapsed --quiet-for=1 | 125  | 3     | no_listener | has no effect
-		$L hold --termination-log=/proc       | 125  | 3     | no_listener | is a directory
-		$L --quiet-for=x                      | 125  | 4     | no_listener | invalid duration
-		$L --until=quiet --grace-period=60    | 0    | 3     | no_listener | no command: holding as lameduck hold
-		$L --until=quiet --preset=nginx       | 125  | 4     | no_listener | lameduck itself has the flag
-		$L --untl=quiet                       | 125  | 4     | no_listener | did you mean --until?
-		$L --until=quiet --dlay=5             | 125  | 4     | no_listener | did you mean --delay?
-		$L -r TERM:QUIT -u quiet              | 125  | 4     | no_listener | unknown flag -r
-		$L -p nginx -u quiet --grace-period=9 | 125  | 4     | no_listener | unknown flag -p
-		$L hold -d 1 -u elapsed --preset=nginx | 125 | 3     | elapsed     | unknown flag --preset
-		$L hold --no --grace-period=1         | 125  | 4     | no_listener | unknown flag --no
-	`) {
-		t.Run(strings.ReplaceAll(c["hook"], "/", ""), func(t *testing.T) {
-			h := startHost(t, box.Setup{}, inShell)
-			h.hook(c["hook"])
-			h.wantHook(testutil.Must(strconv.Atoi(c["code"])), 0, c["reason"])
-			if lines := h.Messages(); strconv.Itoa(len(lines)) != c["lines"] || !strings.Contains(lines[0], c["says"]) {
-				t.Errorf("PID 1's stderr %q, want %s lines, the first with %q", lines, c["lines"], c["says"])
+			h.Out.Wait(c["says"])
+			h.Out.Wait("hook: exited " + c["code"])
+			h.Send("exit 0")
+			h.WantExit(0)
+			begins := strings.Count(strings.Join(h.Messages(), "\n"), "TERM ends the wait")
+			if (c["reason"] != "") != (begins == 1) || begins == 1 && h.Report().Ended != c["reason"] {
+				t.Errorf("PID 1's standard error has %q, want a hold until %q, once", h.Messages(), c["reason"])
 			}
 		})
 	}
@@ -170,10 +114,12 @@ func TestHoldNotHook(t *testing.T) {
 	s := box.OnTerminal(t, false, box.Binary, "hold", "--dely=15", "--delay=60", "--grace-period=90")
 	s.WaitFor("did you mean --delay?")
 	s.WantExit(125)
-	b := box.Boot(t, "hold --dely=15")
-	b.WantExit(125)
-	b.WantOneLine("did you mean --delay?")
-	b = box.Setup{}.Start(t, append(inShell, box.Binary, "-d", "30")...)
-	b.WantExit(125)
-	b.WantOneLine("no command to run")
+	for says, command := range map[string]string{
+		"did you mean --delay?": box.Binary + " hold --dely=15",
+		"no command to run":     pid1s.Replace("SHELL ") + box.Binary + " -d 30",
+	} {
+		b := box.Setup{}.Start(t, box.Words(command)...)
+		b.WantExit(125)
+		b.WantOneLine(says)
+	}
 }

@@ -1,0 +1,152 @@
+package hold_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// TestUntil: what counts as traffic under faults and filters, and how long a hold lasts where
+// traffic cannot be observed. New connections hold, from the last one of "clients" on, and an idle
+// one does not. Without netlink or parts of /proc, lameduck warns once. A source that cannot be
+// read never counts as silence, and a hold ends at once only if the container certainly has no
+// server. (4 s is the time after which a hold is too long: see box.Slack.)
+func TestUntil(t *testing.T) {
+	for _, c := range box.Table(`
+		case                     | faults                 | flags                     | listens               | clients   | count | hold | reason      | observer  | scope       | warning
+		nobody                   | uid=65534              |                           | [::]:0                | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors |
+		denied calls             | seccomp                |                           | [::]:0                | ::1       | yes   | 1s   | quiet       | sock_diag | descriptors |
+		no netlink group         | no-groups              |                           | 127.0.0.1:0           | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors |
+		no netlink               | no-netlink             |                           | [::]:0                | 127.0.0.1 | yes   | 1s   | quiet       | /proc/net | descriptors | sock_diag:
+		no netlink, nobody       | no-netlink,uid=65534   |                           | [::]:0                | ::1       | yes   | 1s   | quiet       | /proc/net | descriptors | sock_diag:
+		no /proc                 | no-proc                |                           | [::]:0                | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | namespace   |
+		no /proc, no group       | no-proc,no-groups      | --max-delay=5             | [::]:0                | 127.0.0.1 | yes   | 5s   | ceiling     | sock_diag | namespace   | a sample
+		no source                | no-proc-net,no-netlink | --max-delay=5             | [::]:0                | 127.0.0.1 | yes   | 5s   | blind       | none      |             | sock_diag:
+		another peer             |                        | --ignore-peer=10.0.0.0/8  | [::]:0                | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors |
+		ignored peer             |                        | --ignore-peer=127.0.0.0/8 | [::]:0                | 127.0.0.1 | no    | 1s   | quiet       | sock_diag | descriptors |
+		ignored port             |                        | --ignore-port=8080        | [::]:8080 [::]:9090   | 127.0.0.1 | no    | 1s   | quiet       | sock_diag | descriptors |
+		port not counted         |                        | --count-port=9090         | [::]:8080 [::]:9090   | 127.0.0.1 | no    | 1s   | quiet       | sock_diag | ports       |
+		Unix socket              | uid=65534              |                           | unix:@app             |           |       | 5s   | elapsed     |           |             | (Unix sockets)
+		Unix socket beside TCP   |                        |                           | 127.0.0.1:0 unix:@app |           |       | 1s   | quiet       |           |             |
+		UDP                      | uid=65534              | --delay=1                 | udp:[::]:5353         |           |       | 1s   | udp         |           |             | UDP (
+		UDP beside TCP           |                        |                           | 127.0.0.1:0 udp:[::]:5353 |       |       | 1s   | quiet       |           |             |
+		another namespace        |                        | --delay=1                 | elsewhere:            |           |       | 1s   | elapsed     |           |             | (another network
+		one that is inherited    |                        | --delay=1                 | fd:                   |           |       | 1s   | elapsed     |           |             | (inherited sockets)
+		a client                 |                        |                           | client:NEIGHBOR       |           |       |      | no_listener |           |             |
+		a client, nobody         | uid=65534              |                           | client:NEIGHBOR       |           |       |      | no_listener |           |             |
+		a client, no netlink     | no-netlink             | --delay=1                 |                       |           |       | 1s   | no_listener |           |             | through /proc/net
+		a client, no /proc/net   | no-proc-net            | --max-delay=3             |                       |           |       | 3s   | blind       |           |             | cannot observe
+		a client, no /proc       | no-proc                | --max-delay=3             |                       |           |       | 3s   | blind       |           |             | cannot observe
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			n := box.NewNetwork(t)
+			s := box.Setup{Faults: c["faults"], Network: n, Env: []string{"GODEBUG=asyncpreemptoff=1"}} // no second execution
+			listens := c["listens"]
+			switch listens {
+			case "client:NEIGHBOR":
+				listens = "client:" + n.Neighbor(t).Addr("127.0.0.1")
+			case "fd:": // by the socket activation of podman, for example
+				var outside *box.Network
+				l := testutil.Must(outside.Listen(t).(*net.TCPListener).File())
+				s.Env = append(s.Env, "LISTEN_FDS=1")
+				s.Change = func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{l} }
+			}
+			b := s.Catch(t, flags+"--until=quiet "+c["flags"], strings.Fields(listens)...)
+			if c["clients"] != "" {
+				b.Dial(c["clients"]).Ask("hello")
+			}
+			start := b.Trigger()
+			switch c["count"] {
+			case "yes":
+				last := shorts(b, c["clients"])
+				if c["reason"] == "quiet" {
+					start = last.Add(-early)
+				}
+			case "no":
+				end := box.Repeat(100*time.Millisecond, func() { b.ShortConn(c["clients"]) })
+				b.Out.Wait("got TERM")
+				end() // while the server still answers
+			}
+			r := b.WantHold(start, c.Time("hold"), c["reason"])
+			if c["observer"] != "" && (r.Observer != c["observer"] || r.Scope != c["scope"]) || c["count"] == "no" && r.Accepted != 0 ||
+				r.Observer == "none" && (r.Accepted != -1 || r.Open != -1 || r.InFlight != -1) {
+				t.Errorf("report %+v, want observer %q, scope %q, connections: %q", r, c["observer"], c["scope"], c["count"])
+			}
+			b.WantWarning(c["warning"])
+		})
+	}
+}
+
+// TestUntilStarved: requests during a time in which lameduck could not run do not count as
+// silence.
+func TestUntilStarved(t *testing.T) {
+	for _, faults := range []string{"", "no-netlink"} {
+		t.Run(faults, func(t *testing.T) {
+			t.Parallel()
+			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t, flags+"--until=quiet --log-level=debug",
+				"127.0.0.1:0")
+			b.ShortConn("127.0.0.1")
+			b.Trigger()
+			b.Err.Wait("holding: sample")
+			b.Signal(sig.STOP)
+			time.Sleep(2 * quiet) // a silence of twice --quiet-for, had lameduck been running
+			b.ShortConn("127.0.0.1")
+			time.Sleep(quiet / 4) // lameduck is stopped, and the kernel queues the event of the close a little later
+			last := time.Now()
+			b.Signal(sig.CONT)
+			b.WantHold(last, quiet-early, "quiet")
+		})
+	}
+}
+
+// TestLull: where a hold ends although requests come, the signal is sent when the last request has
+// been answered, and not before; without a lull at the end of the search. Requests on new
+// connections are in flight like others.
+func TestLull(t *testing.T) {
+	const searchEnds = 1500 // ms after TERM
+	for _, answered := range []bool{true, false} {
+		name := map[bool]string{true: "answered", false: "new connections"}[answered]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 5 { // a busy machine may delay the test's answers beyond the end of the search
+				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--delay=1 --grace-period=30 --log-level=debug", "127.0.0.1:0")
+				wait := func() { fmt.Fprintln(b.Dial("127.0.0.1"), "wait") }
+				wait()
+				wait()
+				b.Out.WaitNth(2, "waits")
+				b.Stop()
+				b.Err.Wait("searching for a lull")
+				b.Send("reply")
+				last := time.Now()
+				end := func() {}
+				if !answered {
+					end = box.Repeat(5*time.Millisecond, func() { wait(); b.Send("reply") })
+				} else {
+					b.Send("reply")
+				}
+				sent := b.Out.Wait("got TERM").At
+				end()
+				b.Exit()
+				r := b.Report()
+				late := r.Sent[0].AtMS >= searchEnds
+				if answered && late {
+					continue
+				}
+				if r.Ended != "elapsed" || (r.InFlight == 0) != answered || late == answered || sent.Before(last) {
+					t.Errorf("report %+v, in a lull: %v", r, answered)
+				}
+				return
+			}
+			t.Error("the signal was sent at the end of the search")
+		})
+	}
+}
