@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,12 +21,15 @@ grep -E '^Sig(Ign|Blk)' /proc/$$/status | tr -d '\t'
 echo "var $VAR"
 `
 
+// handlerScript handles USR2 and TERM.
+const handlerScript = `trap 'echo told' USR2; trap 'exit 7' TERM; echo ready $$; while :; do sleep 0.05; done`
+
 // TestOnStopSees: --on-stop inherits what the command inherits, apart from standard input,
 // the other descriptors, LAMEDUCK_PID and LAMEDUCK_SIGNAL. A relative path starts at
 // lameduck's first working directory. The program can signal the command.
 func TestOnStopSees(t *testing.T) {
 	for _, program := range []string{"./on-stop", "on-stop"} {
-		t.Run(filepath.Dir(program)+program, func(t *testing.T) {
+		t.Run(strings.Replace(program, "/", " ", 1), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			script := "#!/bin/sh\n" + factsScript +
@@ -40,15 +42,13 @@ func TestOnStopSees(t *testing.T) {
 				Change: func(cmd *exec.Cmd) {
 					cmd.Dir, cmd.ExtraFiles = dir, []*os.File{testutil.Must(os.Open("/dev/zero"))}
 				},
-			}.Boot(t, "--grace-period=30 --alive-file=alive --health="+box.FreeAddr(),
-				"sh", "-c", factsScript+`trap 'echo USR2' USR2; trap 'exit 7' TERM; echo ready $$; while :; do sleep 0.05; done`)
+			}.Boot(t, "--grace-period=30 --alive-file=alive --health="+box.FreeAddr(), "sh", "-c", factsScript+handlerScript)
 			pid := strings.TrimPrefix(b.Out.Wait("ready").Text, "ready ")
 			own := b.Out.Texts()
 			b.Stop()
 			b.WantExit(7)
-			want := append(own, own[0], "stdin /dev/null", "foreign 0", own[3], own[4], own[5], "env "+pid+" TERM", "[a  b]",
-				"[c'd]", "[e f]", "USR2")
-			b.Out.Want(want...)
+			b.Out.Want(append(own, own[0], "stdin /dev/null", "foreign 0", own[3], own[4], own[5], "env "+pid+" TERM", "[a  b]",
+				"[c'd]", "[e f]", "told")...)
 			if own[0] != "dir "+dir || own[2] == "foreign 0" || !strings.HasSuffix(own[4], "1") {
 				t.Errorf("the command printed %v", own)
 			}
@@ -57,22 +57,39 @@ func TestOnStopSees(t *testing.T) {
 	}
 }
 
-// TestOnStopEnds: the hold lasts until --on-stop has ended, well or badly, and never longer
-// than its ceiling. That a program cannot run is told at the start too.
-func TestOnStopEnds(t *testing.T) {
+// TestOnStop: the hold lasts until --on-stop has ended, well or badly, and never longer than its
+// ceiling. That a program cannot run is told at the start too. Where lameduck's user may not enter
+// the working directory, the program runs in /. A signal's name alone is sent to processes that
+// handle the signal and to no others: with --group a shell that waits for its child survives. "says"
+// is what --on-stop or the command prints.
+func TestOnStop(t *testing.T) {
 	for _, c := range box.Table(`
-		case     | program                                            | hold | reason  | warning
-		well     | sleep 1                                            | 1s   | elapsed |
-		badly    | sh -c "exit 3"                                     |      | elapsed | exited 3
-		killed   | sh -c "kill -TERM $$"                              |      | elapsed | was killed by TERM
-		missing  | /no/such/program                                   |      | elapsed | cannot run
-		too late | sleep 1000                                         | 2s   | ceiling | still runs, and is killed
-		a daemon | sh -c "setsid sleep 1000 >/dev/null 2>&1 & exit 0" |      | elapsed |
+		case      | faults    | flags         | on-stop                                            | command                              | says | reason  | code | warning                   | suggestion
+		well      |           |               | sh -c "sleep 1; echo over"                         | exec "$@"                            | over | elapsed | 7    |                           |
+		killed    |           |               | sh -c "kill -TERM $$"                              | exec "$@"                            |      | elapsed | 7    | was killed by TERM        |
+		missing   |           |               | /no/such/program                                   | exec "$@"                            |      | elapsed | 7    | cannot run                |
+		too late  |           | --max-delay=2 | sleep 1000                                         | exec "$@"                            |      | ceiling | 7    | still runs, and is killed |
+		a daemon  |           |               | sh -c "setsid sleep 1000 >/dev/null 2>&1 & exit 0" | exec "$@"                            |      | elapsed | 7    |                           |
+		in /      | uid=65534 |               | sh -c pwd                                          | exec "$@"                            | /    | elapsed | 7    |                           |
+		handled   |           | -d 0.5        | SIGUSR2                                            | exec "$@"                            | told | elapsed | 7    |                           |
+		unhandled |           | -d 0.5        | SIGUSR2                                            | echo ready; exec sleep 1000          |      | elapsed | 143  | does not handle USR2      |
+		a shell   |           | -d 0.5        | SIGUSR2                                            | "$@"; exit                           |      | elapsed | 143  | does not handle USR2      | --group
+		a group   |           | -d 0.5 -g     | SIGUSR2                                            | trap 'wait; exit 6' TERM; "$@"& wait | told | elapsed | 6    |                           |
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			b := box.Catch(t, "--max-delay=2 --grace-period=30 --on-stop='"+c["program"]+"'")
-			b.WantHold(b.Stop(), c.Time("hold"), c["reason"])
+			dir := testutil.Must(os.MkdirTemp("", "private")) // of mode 0700
+			t.Cleanup(func() { os.Remove(dir) })
+			s := box.Setup{Faults: c["faults"], Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}
+			b := s.Boot(t, "--grace-period=30 "+c["flags"]+" --on-stop='"+c["on-stop"]+"'", "sh", "-c", c["command"], "sh", "sh", "-c",
+				handlerScript)
+			b.Ready()
+			b.Stop()
+			b.Out.Wait(c["says"])
+			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
+			if r := b.Report(); r.Ended != c["reason"] || !strings.Contains(r.Suggestion, c["suggestion"]) {
+				t.Errorf("report %+v, want %s, and advice about %q", r, c["reason"], c["suggestion"])
+			}
 			if c["case"] == "missing" {
 				b.Err.WaitNth(2, c["warning"])
 				return
@@ -87,65 +104,20 @@ func TestOnStopEnds(t *testing.T) {
 // the kernel kills no process when lameduck exits.
 func TestOnStopKilled(t *testing.T) {
 	stubborn := `sh -c "trap '' TERM INT HUP; sleep 1000 & echo child $! self $$; while :; do wait; done"`
-	for name, early := range map[string]bool{"ceiling": false, "command exits": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		t.Run(fmt.Sprint("early ", early), func(t *testing.T) {
 			t.Parallel()
-			b := box.Setup{Outside: true, Env: []string{"LAMEDUCK_ON_STOP=" + stubborn}}.Catch(t,
-				"--grace-period=30 --max-delay=2")
+			b := box.Setup{Outside: true, Env: []string{"LAMEDUCK_ON_STOP=" + stubborn}}.Catch(t, "--grace-period=30 --max-delay=2")
 			start := b.Stop()
-			var pids [2]int
-			fmt.Sscanf(b.Out.Wait("child").Text, "child %d self %d", &pids[0], &pids[1])
+			var child, self int
+			fmt.Sscanf(b.Out.Wait("child").Text, "child %d self %d", &child, &self)
 			if early {
 				b.Exit()
 			} else {
 				b.WantHold(start, 2*time.Second, "ceiling")
 			}
-			for _, pid := range pids {
-				testutil.Eventually(t, fmt.Sprint(pid, " is dead"), func() bool { return box.HasEnded(pid) })
-			}
+			testutil.Eventually(t, "both are dead", func() bool { return box.HasEnded(child) && box.HasEnded(self) })
 			b.WantWarning("still runs, and is killed")
-		})
-	}
-}
-
-// TestOnStopElsewhere: if lameduck's user may not enter the working directory, as in some
-// containers, --on-stop runs in /.
-func TestOnStopElsewhere(t *testing.T) {
-	t.Parallel()
-	dir := testutil.Must(os.MkdirTemp("", "private")) // of mode 0700
-	t.Cleanup(func() { os.Remove(dir) })
-	b := box.Setup{Faults: "uid=65534", Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}.Catch(t,
-		"--delay=0.2 --grace-period=30 --on-stop='sh -c pwd'")
-	b.WantHold(b.Stop(), 0, "elapsed")
-	b.Out.Want("ready", "/", "got TERM")
-	b.WantWarning("")
-}
-
-// TestOnStopSignal: a signal's name alone is sent when the hold begins, to processes that handle
-// it and to no others: with --group a shell that waits for its child survives.
-func TestOnStopSignal(t *testing.T) {
-	const handler = `trap 'echo told' USR2; trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done`
-	for _, c := range box.Table(`
-		case      | flags   | script                               | told | warning              | code
-		handled   |         | exec "$@"                            | yes  |                      | 7
-		unhandled |         | echo ready; exec sleep 1000          |      | does not handle USR2 | 143
-		a shell   |         | "$@"; exit                           |      | does not handle USR2 | 143
-		a group   | --group | trap 'wait; exit 6' TERM; "$@"& wait | yes  |                      | 6
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			b := box.Boot(t, "--on-stop=SIGUSR2 --delay=0.5 --grace-period=30 "+c["flags"], "sh", "-c", c["script"], "sh",
-				"sh", "-c", handler)
-			b.Ready()
-			b.Stop()
-			if c["told"] != "" {
-				b.Out.Wait("told")
-			}
-			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
-			b.WantWarning(c["warning"])
-			if r := b.Report(); r.Ended != "elapsed" || r.HeldMS < 500 {
-				t.Errorf("report %+v, want a hold of the whole delay", r)
-			}
 		})
 	}
 }

@@ -16,11 +16,7 @@ import (
 
 // TestScriptsReal plays the golden scripts marked "real" on the built binary.
 func TestScriptsReal(t *testing.T) {
-	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range scripts {
+	for _, s := range testutil.Must(script.Load(testutil.Path("testdata/stop/*.txt"))) {
 		if s.Real {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
@@ -30,12 +26,21 @@ func TestScriptsReal(t *testing.T) {
 	}
 }
 
+// measured matches the times in a report, which differ from run to run.
+var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
+
+// leeway is how much too early an action may be, for scripts with two actions at nearly the
+// same time.
+const leeway = 5 * time.Millisecond
+
+// playReal plays a script, and wants the same actions of each verb in the same order, each at its
+// time or up to 2 s later. samples and notes are not seen from outside, and KILL is not caught.
 func playReal(t *testing.T, s *script.Script) {
 	b := box.Setup{Env: s.Env}.Catch(t, strings.Join(s.Flags, " "))
 	ready := b.Out.Wait("ready").At
+	isKill := func(action script.Step) bool { return action.Text == "sends KILL" }
 	for _, e := range s.Events {
-		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions,
-			func(a script.Step) bool { return a.Text == "sends KILL" }) {
+		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions, isKill) {
 			continue // lameduck sends the KILL
 		}
 		time.Sleep(time.Until(ready.Add(e.At))) // a script says at which times events come
@@ -46,54 +51,37 @@ func playReal(t *testing.T, s *script.Script) {
 		}
 	}
 	code := b.WaitExit()
-	got := map[string][]box.Line{"leaves": {{At: time.Now(), Text: fmt.Sprint(code)}}} // by the verbs of scripts
+	got := map[string][]box.Line{"leaves": {{At: time.Now(), Text: fmt.Sprint("leaves ", code)}}} // by verb
 	for _, line := range b.Err.All() {
 		r := box.ParseReport(line.Text)
 		if r.Level == "warn" {
 			r.Message = "warning: " + r.Message
 		}
-		got["says"] = append(got["says"], box.Line{At: line.At, Text: r.Message})
+		got["says"] = append(got["says"], box.Line{At: line.At, Text: "says " + r.Message})
 	}
 	for _, line := range b.Out.All() {
 		if name, ok := strings.CutPrefix(line.Text, "got "); ok {
-			got["sends"] = append(got["sends"], box.Line{At: line.At, Text: name})
+			got["sends"] = append(got["sends"], box.Line{At: line.At, Text: "sends " + name})
 		}
 	}
-	compareReal(t, s, ready, got)
-}
-
-// measured matches the times in a report, which differ from run to run.
-var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
-
-// leeway is how much too early an action may be, for scripts with two actions at nearly the
-// same time.
-const leeway = 5 * time.Millisecond
-
-// compareReal compares actions with the script: the same actions of each verb in the same
-// order, each at its time or up to 2 s later.
-func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]box.Line) {
-	t.Helper()
-	for _, a := range s.Actions {
-		verb, text, _ := strings.Cut(a.Text, " ")
-		if verb == "samples" || verb == "notes" || a.Text == "sends KILL" { // not seen from outside; KILL is not caught
+	for _, a := range slices.DeleteFunc(s.Actions, isKill) {
+		verb, _, _ := strings.Cut(a.Text, " ")
+		if verb == "samples" || verb == "notes" {
 			continue
 		}
-		if len(got[verb]) == 0 {
-			t.Errorf("missing: %v %s", a.At, a.Text)
-			continue
+		g := box.Line{Text: "nothing"}
+		if len(got[verb]) > 0 {
+			g, got[verb] = got[verb][0], got[verb][1:]
 		}
-		g := got[verb][0]
-		got[verb] = got[verb][1:]
-		if measured.ReplaceAllString(g.Text, "N s") != measured.ReplaceAllString(text, "N s") {
-			t.Errorf("%s %q, want %q", verb, g.Text, text)
-		}
-		if at := g.At.Sub(ready); a.At > 0 && at < a.At-leeway || at > a.At+2*time.Second {
-			t.Errorf("%s %q at %v, want %v", verb, g.Text, at, a.At)
+		at := g.At.Sub(ready)
+		if measured.ReplaceAllString(g.Text, "N s") != measured.ReplaceAllString(a.Text, "N s") ||
+			a.At > 0 && at < a.At-leeway || at > a.At+2*time.Second {
+			t.Errorf("%v %s, want %v %s", at, g, a.At, a.Text)
 		}
 	}
-	for verb, rest := range got {
-		for _, g := range rest {
-			t.Errorf("unexpected: %s %s", verb, g.Text)
+	for _, rest := range got {
+		if len(rest) > 0 {
+			t.Errorf("unexpected: %s", rest)
 		}
 	}
 }
