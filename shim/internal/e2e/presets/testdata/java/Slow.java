@@ -11,7 +11,7 @@ public class Slow {
             exchange.getResponseBody().write(answer);
             exchange.close();
         });
-        if (args.length > 0) Runtime.getRuntime().addShutdownHook(new Thread(() -> server.stop(2)));
+        if (args.length > 0) Runtime.getRuntime().addShutdownHook(new Thread(() -> server.stop(8)));
         server.start();
     }
 }
