@@ -100,7 +100,7 @@ func TestPresets(t *testing.T) {
 			t.Parallel()
 			needs(t, c["needs"])
 			is := func(word string) bool { return strings.Contains(c["is"], word) }
-			boot := func(flags string) (*box.Box, func() error) {
+			boot := func(flags string) (b *box.Box, begin func() (finish func() error)) {
 				t.Helper()
 				s := newSite(t, c["files"])
 				if c["first"] != "" {
@@ -110,11 +110,11 @@ func TestPresets(t *testing.T) {
 						t.Fatalf("%v: %s", err, out)
 					}
 				}
-				b := s.boot(flags, longer.Replace(c["command"]))
+				b = s.boot(flags, longer.Replace(c["command"]))
 				if c["case"] == "haproxy-master" {
 					awaitMaster(b)
 				}
-				return b, clients[c["client"]](s)
+				return b, func() func() error { return clients[c["client"]](s) }
 			}
 			p, _ := preset.Named(c["preset"])
 			first, _, _ := strings.Cut(p.Schedule, "/")
@@ -123,7 +123,8 @@ func TestPresets(t *testing.T) {
 				if p.Name == "go" { // Go programs have no common sign
 					flag = "go"
 				}
-				b, finish := boot("--delay=0.1 --grace-period=60 --log-level=debug --preset=" + flag)
+				b, begin := boot("--delay=0.1 --log-level=debug --preset=" + flag)
+				finish := begin()
 				b.Signal(trigger)
 				if flag == "auto" {
 					b.Err.Wait("the command is recognized as " + p.Name)
@@ -133,7 +134,7 @@ func TestPresets(t *testing.T) {
 					wantServed(t, finish, true)
 				}
 				if is("running") {
-					b.Err.WaitNth(2, "spawned uWSGI worker 1") // after the first start and after the signal
+					begin()
 					b.Signal(sig.INT)
 				}
 				code, _ := strconv.Atoi(c["code"])
@@ -143,13 +144,15 @@ func TestPresets(t *testing.T) {
 				}
 			}
 			if s, _ := sig.Parse(c["without"]); s != 0 {
-				b, finish := boot("")
+				b, begin := boot("")
+				finish := begin()
 				b.Signal(s)
 				b.WaitExit()
 				wantServed(t, finish, false)
 			}
 			if c["hold"] != "" {
-				b, finish := boot("--quiet-for=0.3 --grace-period=60 --preset=" + p.Name + " --until=" + c["hold"])
+				b, begin := boot("--quiet-for=0.3 --grace-period=60 --preset=" + p.Name + " --until=" + c["hold"])
+				finish := begin()
 				b.Trigger()
 				wantServed(t, finish, true)
 				b.Signal(sig.INT) // the client may stay
