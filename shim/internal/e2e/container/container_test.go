@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,8 +39,7 @@ func TestContainer(t *testing.T) {
 	}
 	p := newPodman(t)
 	for name, test := range map[string]func(*testing.T, *podman){
-		"signals": containerSignals, "codes": containerCodes, "terminal": containerTerminal, "stop": containerStop,
-		"init": containerInit, "hardened": containerHardened, "until": containerUntil,
+		"signals": containerSignals, "terminal": containerTerminal, "stop": containerStop, "until": containerUntil,
 		"close idle": containerCloseIdle,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,23 +114,18 @@ func (p *podman) command(words ...string) (name string, call []string) {
 		"--name", name}, words)
 }
 
-// run starts a container.
-func (p *podman) run(t *testing.T, words ...string) *container {
-	t.Helper()
-	return p.runIn(t, nil, words...)
-}
-
-// runIn starts a container from within a network, its host's.
-func (p *podman) runIn(t *testing.T, n *box.Network, words ...string) *container {
+// run starts a container from within a network, its host's.
+func (p *podman) run(t *testing.T, n *box.Network, words ...string) *container {
 	t.Helper()
 	name, call := p.command(words...)
 	return &container{box.Setup{Outside: true, Network: n}.Start(t, call...), p, name}
 }
 
-// catch starts a container whose command prints the signals that the command catches.
-func (p *podman) catch(t *testing.T, flags string) *container {
+// catch starts a container whose command prints the signals that the command catches, and serves at
+// the addresses.
+func (p *podman) catch(t *testing.T, n *box.Network, flags string, addresses ...string) *container {
 	t.Helper()
-	c := p.run(t, append(box.Words(flags), catch...)...)
+	c := p.run(t, n, slices.Concat(box.Words(flags), catch, addresses)...)
 	c.Ready()
 	return c
 }
@@ -151,15 +144,8 @@ func (c *container) stop() (done func()) {
 	}
 }
 
-// pids returns the pids, in the test's namespace, of the container's PID 1 and its command.
-func (c *container) pids() []int {
-	c.T.Helper()
-	pid, _ := strconv.Atoi(c.podman.call(c.T, "inspect", "-f", "{{.State.Pid}}", c.name))
-	return append([]int{pid}, box.Children(pid)...)
-}
-
 func containerSignals(t *testing.T, p *podman) {
-	c := p.catch(t, "localhost/lameduck")
+	c := p.catch(t, nil, "localhost/lameduck")
 	want := []string{"ready"}
 	for _, s := range []sig.Signal{sig.HUP, sig.USR1, sig.USR2, sig.INT, sig.WINCH, sig.TERM} {
 		c.kill(s)
@@ -171,28 +157,54 @@ func containerSignals(t *testing.T, p *podman) {
 	c.Err.Want()
 }
 
-func containerCodes(t *testing.T, p *podman) {
-	c := p.catch(t, "localhost/lameduck")
-	c.Send("killed TERM")
-	c.WantExit(143)
-	p.run(t, "localhost/lameduck", "/no-such-program").WantExit(127)
-	p.run(t, "localhost/lameduck", "/sbin").WantExit(126)
+// containerStop: podman stop starts a hold, by TERM or by the image's STOPSIGNAL, as the entrypoint,
+// under podman run --init, which runs "/run/podman-init -- COMMAND", and docker run --init, which
+// runs "/sbin/docker-init -- COMMAND", and under each restriction of a hardened container. "shows"
+// is what /proc has of PID 1.
+func containerStop(t *testing.T, p *podman) {
+	for _, c := range box.Table(`
+		case          | trigger | shows                         | flags
+		entrypoint    | TERM    | Seccomp:	2                 | localhost/lameduck
+		STOPSIGNAL    | USR1    | /lameduck                     | --stop-signal SIGUSR1 localhost/lameduck
+		podman --init | TERM    | /run/podman-init -- /helper   | INIT
+		docker --init | TERM    | /sbin/docker-init -- /helper  | localhost/docker
+		read-only     | TERM    | / / ro,                       | --read-only localhost/lameduck
+		nobody        | TERM    | Uid:	65534	65534	65534	65534 | --user=65534:65534 localhost/lameduck
+		confined      | TERM    | CapBnd:	0000000000000000      | CONFINED localhost/lameduck
+		few processes | TERM    |                               | --pids-limit=24 localhost/lameduck
+		all of it     | TERM    | NoNewPrivs:	1                 | CONFINED --read-only --user=65534:65534 --pids-limit=24 localhost/lameduck
+	`) {
+		t.Run(c["case"], func(t *testing.T) { // one after the other: a machine starts few containers at once in time
+			flags := strings.NewReplacer("CONFINED", confined, "INIT", byInit).Replace(c["flags"])
+			b := p.catch(t, nil, "-e LAMEDUCK_DELAY=1 -e LAMEDUCK_REWRITE=TERM:USR1 "+flags)
+			pid := p.call(t, "inspect", "-f", "{{.State.Pid}}", b.name)
+			words := box.ReadLines("/proc/" + pid + "/cmdline")
+			lines := slices.Concat(box.ReadLines("/proc/"+pid+"/status"), box.ReadLines("/proc/"+pid+"/mountinfo"))
+			if text := strings.Join(words, " ") + "\n" + strings.Join(lines, "\n"); !strings.Contains(text, c["shows"]) {
+				t.Errorf("PID 1 is without %q: %s", c["shows"], text)
+			}
+			done := b.stop()
+			b.Out.Wait("got USR1")
+			b.Exit()
+			done()
+			if r := b.Report(); r.Trigger != c["trigger"] || r.Ended != "elapsed" || r.HeldMS < 1000 || r.Signals() != "USR1" ||
+				r.ExitCode != 7 {
+				t.Errorf("report %+v", r)
+			}
+			b.Out.Want("ready", "got USR1")
+		})
+	}
 }
 
-// Flags of podman run for a hold: shortHold ends by itself, after one second; longHold is
-// ended by a signal.
-const (
-	shortHold = "-e LAMEDUCK_DELAY=1 -e LAMEDUCK_REWRITE=TERM:USR1 "
-	longHold  = "-e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 "
-)
-
-// byInit are the flags of podman run --init, which runs "/run/podman-init -- COMMAND".
+// byInit are the flags of podman run --init, and confined those of a hardened container.
 var byInit = "--init --init-path " + box.Binary + " localhost/bare"
+
+const confined = "--cap-drop=ALL --security-opt=no-new-privileges"
 
 // containerTerminal: keys and signals with a terminal, as entrypoint and as --init.
 func containerTerminal(t *testing.T, p *podman) {
 	for _, image := range []string{"localhost/lameduck", byInit} {
-		name, call := p.command(append(box.Words("-t "+longHold+image), catch...)...)
+		name, call := p.command(append(box.Words("-t -e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 "+image), catch...)...)
 		s := box.OnTerminal(t, false, call...)
 		s.WaitFor("ready")
 		s.Type(box.CtrlC)
@@ -217,68 +229,6 @@ func containerTerminal(t *testing.T, p *podman) {
 	}
 }
 
-// wantHold stops a container with podman stop, and wants a hold with this trigger.
-func (c *container) wantHold(trigger sig.Signal) {
-	c.T.Helper()
-	done := c.stop()
-	c.Out.Wait("got USR1")
-	c.Exit()
-	done()
-	if r := c.Report(); r.Trigger != trigger.String() || r.Ended != "elapsed" || r.HeldMS < 1000 ||
-		r.Signals() != "USR1" || r.ExitCode != 7 {
-		c.T.Errorf("report %+v", r)
-	}
-	c.Out.Want("ready", "got USR1")
-}
-
-// containerStop: podman stop starts a hold, by TERM or by the image's STOPSIGNAL.
-func containerStop(t *testing.T, p *podman) {
-	p.catch(t, shortHold+"localhost/lameduck").wantHold(sig.TERM)
-	p.catch(t, shortHold+"--stop-signal SIGUSR1 localhost/lameduck").wantHold(sig.USR1)
-}
-
-// containerInit: podman run --init, and docker run --init, which runs "/sbin/docker-init --
-// COMMAND". The command's environment has no LAMEDUCK_ variable.
-func containerInit(t *testing.T, p *podman) {
-	for init, flags := range map[string]string{"/run/podman-init": byInit, "/sbin/docker-init": "localhost/docker"} {
-		c := p.catch(t, shortHold+"-e CATATONIT_X=1 "+flags)
-		pids := c.pids()
-		call := box.ReadLines(fmt.Sprintf("/proc/%d/cmdline", pids[0]))
-		env := strings.Join(box.ReadLines(fmt.Sprintf("/proc/%d/environ", pids[1])), " ")
-		if !slices.Equal(call, append([]string{init, "--"}, catch...)) || strings.Contains(env, "LAMEDUCK_") ||
-			!strings.Contains(env, "CATATONIT_X=1") {
-			t.Errorf("PID 1 is %q, the command's environment %s", call, env)
-		}
-		c.wantHold(sig.TERM)
-	}
-}
-
-// containerHardened: a stop works in full under each restriction of a hardened container.
-func containerHardened(t *testing.T, p *podman) {
-	const confined = "--cap-drop=ALL --security-opt=no-new-privileges "
-	for flags, shows := range map[string]string{ // what /proc/PID/status or mountinfo has, of PID 1 and of the command
-		"":                    "Seccomp:\t2",
-		"--read-only ":        " / / ro,",
-		"--user=65534:65534 ": "Uid:\t65534\t65534\t65534\t65534",
-		confined:              "CapBnd:\t0000000000000000",
-		"--pids-limit=24 ":    "",
-		confined + "--read-only --user=65534:65534 --pids-limit=24 ": "NoNewPrivs:\t1",
-	} {
-		t.Run(flags, func(t *testing.T) {
-			t.Parallel()
-			c := p.catch(t, shortHold+flags+"localhost/lameduck")
-			for _, pid := range c.pids() {
-				lines := append(box.ReadLines(fmt.Sprintf("/proc/%d/status", pid)),
-					box.ReadLines(fmt.Sprintf("/proc/%d/mountinfo", pid))...)
-				if !strings.Contains(strings.Join(lines, "\n"), shows) {
-					t.Errorf("process %d is without %q", pid, shows)
-				}
-			}
-			c.wantHold(sig.TERM)
-		})
-	}
-}
-
 // containerUntil: in a pod, as the user nobody and with podman's seccomp profile, another
 // container's requests prolong the hold until the last. Connections between other
 // containers do not count.
@@ -287,11 +237,7 @@ func containerUntil(t *testing.T, p *podman) {
 		"--infra-name until-infra --infra-command /pause --infra-image localhost/pause"
 	p.call(t, box.Words(pod)...)
 	begin := func(image string, addresses ...string) *container {
-		call := box.Words("--pod until --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges localhost/" +
-			image)
-		c := p.run(t, slices.Concat(call, catch, addresses)...)
-		c.Ready()
-		return c
+		return p.catch(t, nil, "--pod until --user=65534:65534 "+confined+" localhost/"+image, addresses...)
 	}
 	server := begin("lameduck --until=quiet --quiet-for=1 --grace-period=30 --", "[::]:8080")
 	client, busy := begin("bare"), begin("bare")
@@ -322,10 +268,8 @@ func containerCloseIdle(t *testing.T, p *podman) {
 	for profile, warning := range map[string]string{without: refused, ours: ""} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			flags := "--network host --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges " +
-				"--security-opt=seccomp=" + profile + " localhost/lameduck --until=quiet --close-idle --quiet-for=3 --grace-period=40 --"
-			c := p.runIn(t, box.NewNetwork(t), append(append(box.Words(flags), catch...), "127.0.0.1:0")...)
-			c.Ready()
+			c := p.catch(t, box.NewNetwork(t), "--network host --user=65534:65534 "+confined+" --security-opt=seccomp="+profile+
+				" localhost/lameduck --until=quiet --close-idle --quiet-for=3 --grace-period=40 --", "127.0.0.1:0")
 			allClosed := c.Talkers(6)
 			done, reason, closed := c.stop(), "quiet", 6
 			if warning != "" {
