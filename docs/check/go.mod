@@ -3,6 +3,7 @@ module github.com/lameduck-init/lameduck/docs/check
 go 1.26.0
 
 require (
+	github.com/lameduck-init/lameduck/cmd/lab v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	sigs.k8s.io/yaml v1.6.0
@@ -26,3 +27,5 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
+
+replace github.com/lameduck-init/lameduck/cmd/lab => ../../cmd/lab

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 const (
@@ -93,10 +95,9 @@ func stops(t *testing.T, number int, signal, code string, words ...string) {
 	words = append([]string{"-e", "LAMEDUCK_GRACE_PERIOD=30", "-e", "LAMEDUCK_LOG_FORMAT=json"}, words...)
 	t.Run(signal, func(t *testing.T) {
 		t.Parallel()
-		begun := func(logs string, _ *load) bool { return strings.Contains(logs, `"trigger":`) }
-		name, l := stop(t, number, words, begun)
-		if failed := len(l.failures); failed > 0 {
-			t.Errorf("%d of %d requests failed, the first: %v", failed, l.sent.Load(), <-l.failures)
+		name, kinds := stop(t, number, words, func(logs string, _ int) bool { return strings.Contains(logs, `"trigger":`) })
+		if load.Failed(kinds) > 0 {
+			t.Errorf("of %d requests %s", load.Ended(kinds), load.Summary(kinds))
 		}
 		if got := must(t, "podman", "inspect", "-f", "{{.State.ExitCode}}", name); got != code {
 			t.Errorf("exit code %s, want %s", got, code)
@@ -109,22 +110,28 @@ func stops(t *testing.T, number int, signal, code string, words ...string) {
 	})
 	t.Run(signal+" without a hold", func(t *testing.T) {
 		t.Parallel()
-		words := append([]string{"-e", "LAMEDUCK_UNTIL=elapsed"}, words...)
-		stop(t, number+1, words, func(_ string, l *load) bool { return len(l.failures) > 0 })
+		stop(t, number+1, append([]string{"-e", "LAMEDUCK_UNTIL=elapsed"}, words...),
+			func(_ string, failed int) bool { return failed > 0 })
 	})
 }
 
 // stop starts a container and stops it while requests come, which go on for lag after begun
 // is true.
-func stop(t *testing.T, number int, words []string, begun func(string, *load) bool) (string, *load) {
+func stop(t *testing.T, number int, words []string, begun func(logs string, failed int) bool) (string, map[load.Kind]int) {
 	t.Helper()
-	name, url := start(t, number, words...)
-	until(t, name, func(string) bool { return ask(&http.Client{Timeout: time.Second}, url) == nil })
-	l := press(url)
-	defer l.kept.CloseIdleConnections()
-	until(t, name, func(string) bool { return l.sent.Load() >= 60 && l.slow.Load() > 1 })
-	if len(l.failures) > 0 {
-		t.Fatal("before the stop: ", <-l.failures)
+	name, addr := start(t, number, words...)
+	until(t, name, func(string) bool {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	sender, quit := press(addr)
+	failed := func() int { return load.Failed(sender.Count().Kinds) }
+	until(t, name, func(string) bool { return sender.Count().Sent >= 60 })
+	if failed() > 0 {
+		t.Fatal("before the stop: ", load.Summary(sender.Count().Kinds))
 	}
 	podman := exec.Command("podman", "stop", "-t", "30", name)
 	var said strings.Builder
@@ -132,23 +139,23 @@ func stop(t *testing.T, number int, words []string, begun func(string, *load) bo
 	if err := podman.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, name, func(logs string) bool { return begun(logs, l) })
-	before := l.sent.Load()
+	until(t, name, func(logs string) bool { return begun(logs, failed()) })
+	before := sender.Count().Sent
 	time.Sleep(lag)
-	close(l.quit)
-	l.calls.Wait()
-	if late := l.sent.Load() - before; late < enough {
+	quit()
+	tally := sender.Count()
+	if late := tally.Sent - before; late < enough {
 		t.Errorf("only %d requests came after the stop", late)
 	}
 	if err := podman.Wait(); err != nil || strings.Contains(said.String(), "SIGKILL") {
 		t.Errorf("podman stop: %v: %s", err, &said)
 	}
-	return name, l
+	return name, tally.Kinds
 }
 
 // start runs a container in a network whose other end is in this namespace; number tells
 // the networks apart. The container ends after two minutes at the latest.
-func start(t *testing.T, number int, words ...string) (name, url string) {
+func start(t *testing.T, number int, words ...string) (name, addr string) {
 	t.Helper()
 	name = fmt.Sprintf("c%d", number)
 	must(t, append([]string{"podman", "run", "-d", "--timeout", "120", "--name", name}, words...)...)
@@ -160,7 +167,7 @@ func start(t *testing.T, number int, words ...string) (name, url string) {
 		nsenter -n -t $2 ip addr add 10.77.$1.2/24 dev eth0
 		nsenter -n -t $2 ip link set eth0 up
 		nsenter -n -t $2 ip route add default via 10.77.$1.1`, "sh", fmt.Sprint(number), pid)
-	return name, fmt.Sprintf("http://10.77.%d.2:8080/", number)
+	return name, fmt.Sprintf("10.77.%d.2:8080", number)
 }
 
 // until polls a condition, which may depend on the container's logs.

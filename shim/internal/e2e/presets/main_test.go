@@ -37,19 +37,13 @@ func slowWeb(args []string) {
 			io.Copy(w, answer.Body)
 		})}
 	signal.Reset() // back to the defaults: package sigcatch, which the tests import, catches signals
-	ended := make(chan error)
+	ctx := context.Background()
 	if slices.Contains(args, "graceful") {
-		stop := make(chan os.Signal, 1)
-		signal.Notify(stop, syscall.SIGTERM)
-		go func() {
-			<-stop
-			ended <- server.Shutdown(context.Background())
-		}()
+		ctx, _ = signal.NotifyContext(ctx, syscall.SIGTERM)
 	}
-	if err := server.ListenAndServe(); err != http.ErrServerClosed {
-		box.Die(err)
-	}
-	box.Die(<-ended)
+	go server.ListenAndServe()
+	<-ctx.Done()
+	box.Die(server.Shutdown(context.Background()))
 }
 
 // site is the environment of a server under test: a directory with the files of

@@ -1,10 +1,8 @@
 package stop_test
 
 import (
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,25 +17,19 @@ import (
 // alive file, and which files are waited for, package alive tests.
 
 // TestNeighbors: an app and its proxy get TERM at the same time, and the proxy's hold lasts
-// until the app has ended, be it killed.
+// until the app has ended, although it is killed and leaves its file behind.
 func TestNeighbors(t *testing.T) {
-	for _, killed := range []bool{false, true} {
-		path := filepath.Join(t.TempDir(), "alive")
-		app := box.Catch(t, "--delay=1 --grace-period=30 --alive-file="+path)
-		proxy := box.Catch(t, "--grace-period=30 --wait-gone="+path)
-		app.Stop()
-		proxy.Trigger()
-		app.Out.Wait("got TERM")
-		proxy.Out.Want("ready")
-		start := time.Now()
-		if killed {
-			app.Signal(sig.KILL)
-			app.WaitExit()
-		} else {
-			app.Exit()
-		}
-		proxy.WantHold(start, 0, "elapsed")
-	}
+	path := t.TempDir() + "/alive"
+	app := box.Catch(t, "--delay=1 --grace-period=30 --alive-file="+path)
+	proxy := box.Catch(t, "--grace-period=30 --wait-gone="+path)
+	app.Stop()
+	proxy.Trigger()
+	app.Out.Wait("got TERM")
+	proxy.Out.Want("ready")
+	start := time.Now()
+	app.Signal(sig.KILL)
+	app.WaitExit()
+	proxy.WantHold(start, 0, "elapsed")
 }
 
 // TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
@@ -67,13 +59,12 @@ func TestWaitGone(t *testing.T) {
 // ended, in whatever way, or has not started. An alive file or a termination log that cannot be
 // written, or belongs to another program, keeps the command from starting, and stays.
 func TestAliveFile(t *testing.T) {
-	taken := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	t.Cleanup(func() { taken.Close() })
+	taken := box.FreeAddr()
 	dir := testutil.Must(os.MkdirTemp("", "alive"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	os.Chmod(dir, 0o777)
 	testutil.WriteFile(t, dir+"/foreign", "1234\n")
-	first := box.Catch(t, "--alive-file="+dir+"/first")
+	first := box.Catch(t, "--alive-file="+dir+"/first --health="+taken)
 	for _, c := range box.Table(`
 		path    | faults    | flags                         | command                            | code | says
 		a       |           |                               | sh -c 'grep -c . $ALIVE; exit 7'   | 7    |
@@ -89,7 +80,7 @@ func TestAliveFile(t *testing.T) {
 		first   |           |                               | echo started                       | 125  | another running lameduck holds the lock
 	`) {
 		path := dir + "/" + c["path"]
-		expand := func(text string) string { return strings.ReplaceAll(text, "TAKEN", taken.Addr().String()) }
+		expand := strings.NewReplacer("TAKEN", taken).Replace
 		b := box.Setup{Faults: c["faults"], Env: []string{"ALIVE=" + path}}.Boot(t,
 			"-d 1 --alive-file="+path+" "+expand(c["flags"]), box.Words(c["command"])...)
 		b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
