@@ -112,18 +112,12 @@ func (p *podman) command(words ...string) (name string, call []string) {
 		"--name", name}, words)
 }
 
-// run starts a container from within a network, its host's.
-func (p *podman) run(t *testing.T, n *box.Network, words ...string) *container {
-	t.Helper()
-	name, call := p.command(words...)
-	return &container{box.Setup{Outside: true, Network: n}.Start(t, call...), p, name}
-}
-
-// catch starts a container whose command prints the signals that the command catches, and serves at
-// the addresses.
+// catch starts a container from within a network, its host's. Its command prints the signals that
+// the command catches, and serves at the addresses.
 func (p *podman) catch(t *testing.T, n *box.Network, flags string, addresses ...string) *container {
 	t.Helper()
-	c := p.run(t, n, slices.Concat(box.Words(flags), catch, addresses)...)
+	name, call := p.command(slices.Concat(box.Words(flags), catch, addresses)...)
+	c := &container{box.Setup{Outside: true, Network: n}.Start(t, call...), p, name}
 	c.Ready()
 	return c
 }
