@@ -117,7 +117,8 @@ func stops(t *testing.T, number int, signal, code string, words ...string) {
 
 // stop starts a container and stops it while requests come, which go on for lag after begun
 // is true.
-func stop(t *testing.T, number int, words []string, begun func(logs string, failed int) bool) (string, map[load.Kind]int) {
+func stop(t *testing.T, number int, words []string, begun func(logs string, failed int) bool) (name string,
+	kinds map[load.Kind]int) {
 	t.Helper()
 	name, addr := start(t, number, words...)
 	until(t, name, func(string) bool {

@@ -187,7 +187,8 @@ const confined = "--cap-drop=ALL --security-opt=no-new-privileges"
 // containerTerminal: keys and signals with a terminal, as entrypoint and as --init.
 func containerTerminal(t *testing.T, p *podman) {
 	for _, image := range []string{"localhost/lameduck", byInit} {
-		name, call := p.command(append(box.Words("-t -e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 "+image), catch...)...)
+		flags := "-t -e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 " + image
+		name, call := p.command(append(box.Words(flags), catch...)...)
 		s := box.OnTerminal(t, false, call...)
 		s.WaitFor("ready")
 		s.Type(box.CtrlC)

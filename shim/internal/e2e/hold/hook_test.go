@@ -16,7 +16,10 @@ import (
 const hostScript = `
 mkfifo $D/pipe; sed -u 's/^/hook: /' <$D/pipe & exec 4>$D/pipe 5>&2
 hook() {
-	{ (export LAMEDUCK_LOG_FORMAT=json LAMEDUCK_GRACE_PERIOD=60; eval "exec $1") >&4 2>&4 4>&- & echo $! >$D/pid; wait $!; echo exited $? >&4; } &
+	{
+		(export LAMEDUCK_LOG_FORMAT=json LAMEDUCK_GRACE_PERIOD=60; eval "exec $1") >&4 2>&4 4>&- &
+		echo $! >$D/pid; wait $!; echo exited $? >&4
+	} &
 }
 signal() { for name; do kill -$name $(cat $D/pid); done; }
 if [ $# -gt 0 ]; then sleep 1000 | "$@" & server=$!; else echo ready; fi

@@ -129,7 +129,8 @@ func runJob(s *site) error {
 
 // runTask gives Celery a task, which writes a file.
 func runTask(s *site) error {
-	if output, err := s.command("env PYTHONPATH=DIR /usr/bin/python3 -c 'import tasks; tasks.job.delay()'").CombinedOutput(); err != nil {
+	send := s.command("env PYTHONPATH=DIR /usr/bin/python3 -c 'import tasks; tasks.job.delay()'")
+	if output, err := send.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, output)
 	}
 	<-s.released

@@ -69,10 +69,12 @@ var longer = strings.NewReplacer(
 	"NOBODY", nobody,
 	"INITDB", nobody+" sh -c '"+bin+"/initdb -D DIR/data -U postgres -A trust -E UTF8 --no-locale --no-sync'",
 	"POSTGRES", bin+`/postgres -D DIR/data -k "" -c fsync=off -c listen_addresses=127.0.0.1`,
-	"MARIADB", "mariadbd --no-defaults --user=root --datadir=DIR/data --skip-grant-tables --bind-address=127.0.0.1 --port=PORT "+
-		"--socket=DIR/socket --pid-file=DIR/pid --innodb-log-file-size=4M --innodb-buffer-pool-size=8M --innodb-flush-log-at-trx-commit=0",
-	"SIDEKIQ", `sh -c 'redis-server --bind 127.0.0.1 --port PORT --dir DIR & until redis-cli -p PORT ping; do sleep 0.1; done; `+
-		`REDIS_URL=redis://127.0.0.1:PORT exec sidekiq -t 20 -r DIR/job.rb'`,
+	"MARIADB", "mariadbd --no-defaults --user=root --datadir=DIR/data --skip-grant-tables --bind-address=127.0.0.1 "+
+		"--port=PORT --socket=DIR/socket --pid-file=DIR/pid --innodb-log-file-size=4M --innodb-buffer-pool-size=8M "+
+		"--innodb-flush-log-at-trx-commit=0",
+	"SIDEKIQ", "sh -c 'redis-server --bind 127.0.0.1 --port PORT --dir DIR & "+
+		"until redis-cli -p PORT ping; do sleep 0.1; done; "+
+		"REDIS_URL=redis://127.0.0.1:PORT exec sidekiq -t 20 -r DIR/job.rb'",
 )
 
 const (

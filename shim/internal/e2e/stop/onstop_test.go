@@ -80,8 +80,8 @@ func TestOnStop(t *testing.T) {
 			dir := testutil.Must(os.MkdirTemp("", "private")) // of mode 0700
 			t.Cleanup(func() { os.Remove(dir) })
 			s := box.Setup{Faults: c["faults"], Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}
-			b := s.Boot(t, "--grace-period=30 "+c["flags"]+" --on-stop='"+c["on-stop"]+"'", "sh", "-c", c["command"], "sh", "sh", "-c",
-				handlerScript)
+			b := s.Boot(t, "--grace-period=30 "+c["flags"]+" --on-stop='"+c["on-stop"]+"'",
+				"sh", "-c", c["command"], "sh", "sh", "-c", handlerScript)
 			b.Ready()
 			b.Stop()
 			b.Out.Wait(c["says"])
