@@ -92,7 +92,7 @@ func behind(t *testing.T) {
 // stops stops an image twice under a load that goes on for a while. No request may be lost;
 // without a hold requests must be lost, or the load is blind.
 func stops(t *testing.T, number int, signal, code string, words ...string) {
-	words = append([]string{"-e", "LAMEDUCK_GRACE_PERIOD=30", "-e", "LAMEDUCK_LOG_FORMAT=json"}, words...)
+	words = append([]string{"-e", "LAMEDUCK_GRACE_PERIOD=60", "-e", "LAMEDUCK_LOG_FORMAT=json"}, words...)
 	t.Run(signal, func(t *testing.T) {
 		t.Parallel()
 		name, kinds := stop(t, number, words, func(logs string, _ int) bool { return strings.Contains(logs, `"trigger":`) })
@@ -134,7 +134,7 @@ func stop(t *testing.T, number int, words []string, begun func(logs string, fail
 	if failed() > 0 {
 		t.Fatal("before the stop: ", load.Summary(sender.Count().Kinds))
 	}
-	podman := exec.Command("podman", "stop", "-t", "30", name)
+	podman := exec.Command("podman", "stop", "-t", "60", name)
 	var said strings.Builder
 	podman.Stdout, podman.Stderr = &said, &said
 	if err := podman.Start(); err != nil {
