@@ -1,141 +1,99 @@
 package sockdiag
 
 import (
-	_ "embed"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // fakeConn returns a Conn that receives the given datagrams.
 func fakeConn(t *testing.T, datagrams ...[]byte) *Conn {
-	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
-	t.Cleanup(func() { unix.Close(fds[1]) })
-	limit := unix.NsecToTimeval(int64(20 * time.Millisecond))
-	must(t, unix.SetsockoptTimeval(fds[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit))
-	for _, d := range datagrams {
-		_, err := unix.Write(fds[1], d)
-		must(t, err)
-	}
+	fds := testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))
 	c := &Conn{fd: fds[0], buf: make([]byte, 4096)}
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() {
+		c.Close()
+		unix.Close(fds[1])
+	})
+	limit := unix.NsecToTimeval(int64(20 * time.Millisecond))
+	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
+		t.Fatal(err)
+	}
+	for _, datagram := range datagrams {
+		testutil.Must(unix.Write(fds[1], datagram))
+	}
 	return c
 }
 
-// encodeMessage returns a netlink message.
-func encodeMessage(kind, flags uint16, seq uint32, payload []byte) []byte {
+// encode returns a netlink message.
+func encode(kind, flags uint16, payload []byte) []byte {
 	b := native.AppendUint32(nil, uint32(headerLen+len(payload)))
 	b = native.AppendUint16(b, kind)
 	b = native.AppendUint16(b, flags)
-	b = native.AppendUint32(b, seq)
-	b = native.AppendUint32(b, 0)
-	return append(b, payload...)
+	return slices.Concat(b, make([]byte, 8), payload)
 }
 
-// errors are the errors of testdata/replies.txt.
-var errorNames = map[string]error{
-	"": nil, "interrupted": ErrInterrupted, "malformed": ErrMalformed, "ENOENT": unix.ENOENT, "EACCES": unix.EACCES,
-	"EPERM": unix.EPERM, "ENOMEM": unix.ENOMEM, "EAFNOSUPPORT": unix.EAFNOSUPPORT, "ETIMEDOUT": unix.ETIMEDOUT,
+// socketOn returns the message of a socket with a local port.
+func socketOn(port byte, flags uint16) []byte {
+	payload := make([]byte, socketLen)
+	payload[0], payload[5] = unix.AF_INET, port
+	return encode(unix.SOCK_DIAG_BY_FAMILY, flags, payload)
 }
 
-// parseMessage reads SEQ:KIND or SEQ:KIND=NUMBER, the latter with an error's name or number, or the
-// length of the payload; a number is the port of a socket. An exclamation mark stands for
-// NLM_F_DUMP_INTR.
-func parseMessage(t *testing.T, word string) []byte {
-	t.Helper()
-	word, interrupted := strings.CutSuffix(word, "!")
-	flags := map[bool]uint16{interrupted: unix.NLM_F_DUMP_INTR}[true]
-	seq, text, _ := strings.Cut(word, ":")
-	kind, value, hasValue := strings.Cut(text, "=")
-	n, _ := strconv.Atoi(value)
-	if errno, ok := errorNames[value].(unix.Errno); ok {
-		n = -int(errno)
-	}
-	payload := native.AppendUint32(nil, uint32(n))
-	encode := func(kind uint16, payload []byte) []byte {
-		return encodeMessage(kind, flags, uint32(seq[0]-'0'), payload)
-	}
-	switch kind {
-	case "done":
-		return encode(unix.NLMSG_DONE, payload)
-	case "error":
-		if !hasValue {
-			payload = nil
-		}
-		return encode(unix.NLMSG_ERROR, payload)
-	case "cut":
-		return encode(unix.NLMSG_ERROR, payload[:3])
-	case "half":
-		return encode(unix.SOCK_DIAG_BY_FAMILY, make([]byte, socketLen))[:30]
-	case "noop":
-		return encode(unix.NLMSG_NOOP, make([]byte, n))
-	case "other":
-		return encode(99, nil)
-	}
-	size := socketLen
-	if hasValue {
-		size = n
-	}
-	socket := make([]byte, max(size, 6))
-	if port, err := strconv.Atoi(kind); err == nil {
-		socket[0], socket[1], socket[5] = unix.AF_INET, byte(tcp.Established), byte(port)
-	}
-	return encode(unix.SOCK_DIAG_BY_FAMILY, socket[:size])
+// numbered returns a message with an error number.
+func numbered(kind, flags uint16, number int32) []byte {
+	return encode(kind, flags, native.AppendUint32(nil, uint32(number)))
 }
 
-//go:embed testdata/replies.txt
-var replies string
-
-// TestReplies tests Dump with the replies of many kernels.
+// TestReplies: what Dump makes of the replies to its two requests, for the ports 5, 6 and 7.
 func TestReplies(t *testing.T) {
-	for _, cells := range script.Rows(replies) {
-		t.Run(cells[0], func(t *testing.T) {
-			var datagrams [][]byte
-			for text := range strings.SplitSeq(cells[1], "/") {
-				var datagram []byte
-				for word := range strings.FieldsSeq(text) {
-					datagram = append(datagram, parseMessage(t, word)...)
-				}
-				if datagram != nil {
-					datagrams = append(datagrams, datagram)
-				}
-			}
-			var visited []string
-			q := Query{States: AllStates, Ports: []uint16{7, 6, 5}}
-			err := fakeConn(t, datagrams...).Dump(q, func(s *tcp.Socket) {
-				visited = append(visited, fmt.Sprint(s.Local.Port()))
-			})
-			if want := errorNames[cells[3]]; !errors.Is(err, want) || strings.Join(visited, " ") != cells[2] {
-				t.Errorf("Dump visits ports %v, %v; want %v, %v", visited, err, cells[2], want)
-			}
-		})
+	q := Query{States: AllStates, Ports: []uint16{7, 6, 5}}
+	done := numbered(unix.NLMSG_DONE, 0, 0)
+	failed := func(number int32) []byte { return numbered(unix.NLMSG_ERROR, 0, number) }
+	refused := func(errno unix.Errno) []byte { return failed(-int32(errno)) }
+	five, six, seven := socketOn(5, 0), socketOn(6, 0), socketOn(7, 0)
+	fiveInterrupted := socketOn(5, unix.NLM_F_DUMP_INTR)
+	for name, c := range map[string]struct {
+		datagrams [][]byte
+		visited   []uint16
+		err       error
+	}{
+		"in parts":               {[][]byte{slices.Concat(five, six), done, seven, done}, []uint16{5, 6, 7}, nil},
+		"another port":           {[][]byte{slices.Concat(socketOn(9, 0), six, done), done}, []uint16{6}, nil},
+		"messages after the end": {[][]byte{slices.Concat(done, five), done}, nil, nil},
+		"no numbers":             {[][]byte{encode(unix.NLMSG_NOOP, 0, nil), encode(unix.NLMSG_DONE, 0, nil), failed(0)}, nil, nil},
+		"interrupted":            {[][]byte{fiveInterrupted, six, done, seven, done}, []uint16{5, 6, 7}, ErrInterrupted},
+		"interrupted at its end": {[][]byte{done, numbered(unix.NLMSG_DONE, unix.NLM_F_DUMP_INTR, 0)}, nil, ErrInterrupted},
+		"no inet_diag":           {[][]byte{refused(unix.ENOENT)}, nil, unix.ENOENT},
+		"no memory at the end":   {[][]byte{five, numbered(unix.NLMSG_DONE, 0, -int32(unix.ENOMEM))}, []uint16{5}, unix.ENOMEM},
+		"no IPv6":                {[][]byte{five, done, refused(unix.ENOENT)}, []uint16{5}, nil},
+		"no IPv6, interrupted":   {[][]byte{fiveInterrupted, done, refused(unix.EAFNOSUPPORT)}, []uint16{5}, ErrInterrupted},
+		"IPv6 not allowed":       {[][]byte{done, refused(unix.EACCES)}, nil, unix.EACCES},
+		"no end":                 {[][]byte{five}, []uint16{5}, unix.ETIMEDOUT},
+	} {
+		var visited []uint16
+		err := fakeConn(t, c.datagrams...).Dump(q, func(s *tcp.Socket) { visited = append(visited, s.Local.Port()) })
+		if !errors.Is(err, c.err) || !slices.Equal(visited, c.visited) {
+			t.Errorf("%s: visited ports %v, %v; want %v, %v", name, visited, err, c.visited, c.err)
+		}
 	}
-}
-
-// TestOnlyTheKernel tests the receive timeout, and refused messages of other sockets.
-func TestOnlyTheKernel(t *testing.T) {
-	c := openConn(t)
-	limit, err := unix.GetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO)
-	must(t, err)
-	if limit.Nano() != int64(dumpTimeout) {
-		t.Errorf("SO_RCVTIMEO = %v, want %v", time.Duration(limit.Nano()), dumpTimeout)
-	}
-	name, err := unix.Getsockname(c.fd)
-	must(t, err)
-	other, err := newSocket()
-	must(t, err)
-	defer unix.Close(other)
-	if err := unix.Sendto(other, parseMessage(t, "1:done"), 0, name); err != unix.ECONNREFUSED && err != unix.EPERM {
-		t.Errorf("sending from another socket = %v, want ECONNREFUSED or EPERM", err)
+	for name, datagram := range map[string][]byte{
+		"cut":                     five[:30],
+		"longer than the buffer":  slices.Concat(encode(unix.NLMSG_NOOP, 0, make([]byte, 4080)), done),
+		"another type":            encode(99, 0, nil),
+		"a short socket":          encode(unix.SOCK_DIAG_BY_FAMILY, 0, five[headerLen:headerLen+socketLen-1]),
+		"no family":               encode(unix.SOCK_DIAG_BY_FAMILY, 0, make([]byte, socketLen)),
+		"an error without number": encode(unix.NLMSG_ERROR, 0, make([]byte, 3)),
+		"a positive number":       failed(1),
+		"no such errno":           failed(-4096),
+	} {
+		if err := fakeConn(t, datagram).Dump(q, func(*tcp.Socket) {}); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v, want %v", name, err, ErrMalformed)
+		}
 	}
 }

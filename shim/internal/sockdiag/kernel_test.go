@@ -1,0 +1,307 @@
+package sockdiag
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+)
+
+func TestMain(m *testing.M) { netns.Main(m, 0) }
+
+func openConn(t *testing.T) *Conn {
+	netns.Need(t)
+	c := testutil.Must(Open())
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func openEvents(t *testing.T, ports ...uint16) *Events {
+	netns.Need(t)
+	e := testutil.Must(OpenEvents(ports))
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// next returns the next n events, and how many of them were lost.
+func next(t *testing.T, e *Events, n int) (got []tcp.Socket, lost int) {
+	t.Helper()
+	for len(got)+lost < n {
+		wait := []unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}
+		ready, err := unix.Poll(wait, int(testutil.Patience.Milliseconds()))
+		if ready == 0 {
+			t.Fatalf("%d events and %d lost, want %d", len(got), lost, n)
+		}
+		if err == unix.EINTR {
+			continue
+		}
+		some, err := e.Read(func(s *tcp.Socket) { got = append(got, *s) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost += some
+	}
+	return got, lost
+}
+
+// listen returns a listener, with MPTCP if mptcp is true (the default in package net).
+func listen(t *testing.T, network, addr string, mptcp bool) *net.TCPListener {
+	t.Helper()
+	netns.Need(t)
+	var config net.ListenConfig
+	config.SetMultipathTCP(mptcp)
+	l := testutil.Must(config.Listen(t.Context(), network, addr))
+	t.Cleanup(func() { l.Close() })
+	return l.(*net.TCPListener)
+}
+
+func portOf(l net.Listener) uint16 { return uint16(l.Addr().(*net.TCPAddr).Port) }
+
+// pair returns both ends of a connection to l: the client has said "ping", and the server "answer".
+func pair(t *testing.T, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
+	t.Helper()
+	to := netip.AddrPortFrom(netip.MustParseAddr(addr), portOf(l))
+	client = testutil.Must(net.Dial("tcp", to.String())).(*net.TCPConn)
+	server = testutil.Must(l.AcceptTCP())
+	t.Cleanup(func() {
+		client.Close()
+		server.Close()
+	})
+	testutil.Must(io.WriteString(client, "ping"))
+	testutil.Must(io.ReadFull(server, make([]byte, 4)))
+	testutil.Must(io.WriteString(server, "answer"))
+	testutil.Must(io.ReadFull(client, make([]byte, 6)))
+	return client, server
+}
+
+// closeOne makes and closes a connection, and returns the socket of the server.
+func closeOne(t *testing.T, l *net.TCPListener) tcp.Socket {
+	t.Helper()
+	client, server := pair(t, l, "127.0.0.1")
+	s := onFD(server, ReadSocket)
+	client.Close()
+	io.Copy(io.Discard, server)
+	server.Close()
+	return s
+}
+
+// onFD returns what f makes of the descriptor of c.
+func onFD[T any](c syscall.Conn, f func(fd int) (T, error)) (value T) {
+	raw := testutil.Must(c.SyscallConn())
+	raw.Control(func(fd uintptr) { value = testutil.Must(f(int(fd))) })
+	return value
+}
+
+// inode returns the inode of a descriptor, by fstat(2).
+func inode(fd int) (uint32, error) {
+	var stat unix.Stat_t
+	err := unix.Fstat(fd, &stat)
+	return uint32(stat.Ino), err
+}
+
+// TestDump: a dump shows a listener and a connection with the inodes of their descriptors, where
+// the listener is of MPTCP too: the kernel lists the TCP socket below. The descriptor of a
+// connection shows the same as the dump.
+func TestDump(t *testing.T) {
+	c := openConn(t)
+	for _, info := range []bool{false, true} {
+		l := listen(t, "tcp", "[::1]:0", true)
+		client, server := pair(t, l, "::1")
+		testutil.Must(io.WriteString(client, "unread"))
+		want := onFD(server, ReadSocket)
+		found := map[tcp.State]tcp.Socket{}
+		q := Query{States: In(tcp.Listen, tcp.Established), Ports: []uint16{portOf(l)}, Info: info}
+		if err := c.Dump(q, func(s *tcp.Socket) { found[s.State] = *s }); err != nil || len(found) != 2 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if got := found[tcp.Listen]; got.Inode != onFD(l, inode) || got.HasInfo {
+			t.Errorf("listener %+v", got)
+		}
+		got := found[tcp.Established]
+		if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != 6 || want.Unread != 6 {
+			t.Errorf("connection %+v, want %+v", got, want)
+		}
+		if got.HasInfo != info || info && (got.Info.Received != 10 || want.Info.Received != 10 || got.Info.Sent != 6 || want.Info.Sent != 6) {
+			t.Errorf("connection %+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestPorts: any number of ports in a dump and in events; up to 256 runs of ports the kernel
+// leaves the others out.
+func TestPorts(t *testing.T) {
+	c := openConn(t)
+	for _, n := range []int{1, 3, 256, 300} {
+		all := openEvents(t)
+		var listeners []*net.TCPListener
+		var ports []uint16
+		for i := range 2 * n {
+			l := listen(t, []string{"tcp", "tcp4"}[i/2%2], ":0", false)
+			listeners = append(listeners, l)
+			if i%2 == 0 {
+				ports = append(ports, portOf(l), portOf(l))
+			}
+		}
+		want := newPortSet(nil, ports)
+		e := openEvents(t, ports...)
+		if n <= 256 {
+			e.ports = nil // so that the kernel filters alone
+			if sent := portsSent(c, ports); !slices.Equal(sent, want) {
+				t.Errorf("%d ports: the kernel sends %v, want %v", n, sent, want)
+			}
+		}
+		var listed []uint16
+		err := c.Dump(Query{States: In(tcp.Listen), Ports: ports}, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
+		if slices.Sort(listed); err != nil || !slices.Equal(listed, want) {
+			t.Errorf("%d ports: listed %v, %v; want %v", n, listed, err, want)
+		}
+		for _, l := range listeners {
+			l.Close()
+		}
+		next(t, all, 2*n)
+		var closed []uint16
+		e.Read(func(s *tcp.Socket) { closed = append(closed, s.Local.Port()) })
+		if slices.Sort(closed); !slices.Equal(closed, want) {
+			t.Errorf("%d ports: events of %v, want %v", n, closed, want)
+		}
+	}
+}
+
+// portsSent returns the local ports of the listeners that the kernel sends for these ports.
+func portsSent(c *Conn, ports []uint16) (sent []uint16) {
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		request := appendRequest(nil, family, Query{States: In(tcp.Listen)}, newPortSet(nil, ports))
+		testutil.Must(unix.Write(c.fd, request))
+		r := reply{sock: &c.sock, visit: func(s *tcp.Socket) { sent = append(sent, s.Local.Port()) }}
+		for !r.done {
+			r.parse(c.buf[:testutil.Must(receive(c.fd, c.buf, 0))])
+		}
+	}
+	slices.Sort(sent)
+	return sent
+}
+
+// TestAbandonedDump: a dump whose visitor panics leaves a reply of several datagrams behind.
+func TestAbandonedDump(t *testing.T) {
+	c := openConn(t)
+	for range 300 {
+		listen(t, "tcp4", "127.0.0.1:0", false)
+	}
+	q := Query{States: AllStates, Info: true}
+	func() {
+		defer func() { recover() }()
+		c.Dump(q, func(*tcp.Socket) { panic("enough") })
+	}()
+	n := 0
+	if err := c.Dump(q, func(*tcp.Socket) { n++ }); err != nil || n < 300 {
+		t.Errorf("%d sockets, %v; want at least 300", n, err)
+	}
+}
+
+// TestNetlinkSockets: no command inherits the sockets, the wait for a reply is limited, and
+// messages of other processes are refused.
+func TestNetlinkSockets(t *testing.T) {
+	c, e := openConn(t), openEvents(t)
+	for _, fd := range []int{c.fd, e.FD()} {
+		if flags := testutil.Must(unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)); flags&unix.FD_CLOEXEC == 0 {
+			t.Errorf("descriptor %d is inherited", fd)
+		}
+	}
+	limit := testutil.Must(unix.GetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO))
+	if limit.Nano() != int64(dumpTimeout) {
+		t.Errorf("SO_RCVTIMEO = %v, want %v", time.Duration(limit.Nano()), dumpTimeout)
+	}
+	to := testutil.Must(unix.Getsockname(c.fd))
+	other := testutil.Must(newSocket())
+	defer unix.Close(other)
+	if err := unix.Sendto(other, encode(unix.NLMSG_DONE, 0, nil), 0, to); err != unix.ECONNREFUSED && err != unix.EPERM {
+		t.Errorf("sending from another socket = %v, want ECONNREFUSED or EPERM", err)
+	}
+}
+
+// TestEvents: a connection that ends has one event, whoever closes first. The FIN of the peer does
+// not count as a byte, read or unread. After a reset, bytes and the peer's port are unknown.
+func TestEvents(t *testing.T) {
+	for name, end := range map[string]func(client, server *net.TCPConn){
+		"client first": func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
+		"server first": func(client, server *net.TCPConn) { server.Close(); io.Copy(io.Discard, client); client.Close() },
+		"the end unread": func(client, server *net.TCPConn) {
+			client.CloseWrite()
+			testutil.Eventually(t, "acknowledged", func() bool { return onFD(client, ReadSocket).State == tcp.FinWait2 })
+			server.Close()
+			client.Close()
+		},
+		"reset": func(client, server *net.TCPConn) { server.SetLinger(0); server.Close() },
+	} {
+		for _, at := range [][2]string{{"tcp4", "127.0.0.1"}, {"tcp", "127.0.0.1"}, {"tcp", "::1"}} {
+			l := listen(t, at[0], ":0", false)
+			e := openEvents(t, portOf(l))
+			client, server := pair(t, l, at[1])
+			want := tcp.Socket{State: tcp.Close, Cookie: onFD(server, ReadSocket).Cookie, HasInfo: true}
+			end(client, server)
+			l.Close() // whose event comes last
+			all, lost := next(t, e, 2)
+			got := all[0]
+			if len(all) != 2 || lost > 0 || got.State != want.State || got.Cookie != want.Cookie || got.HasInfo != want.HasInfo {
+				t.Fatalf("%s %v: %+v, want %+v", name, at, all, want)
+			}
+			remote := client.LocalAddr().(*net.TCPAddr).AddrPort()
+			received, sent := uint64(4), uint64(6)
+			if name == "reset" {
+				remote = netip.AddrPortFrom(remote.Addr(), 0)
+				received, sent = 0, 0
+			}
+			if got.Remote != remote || got.Local.Port() != portOf(l) || got.Info.Received != received || got.Info.Sent < sent {
+				t.Errorf("%s %v: %+v, want remote address %v", name, at, got, remote)
+			}
+		}
+	}
+}
+
+// TestLost: if the receive buffer is full, Read returns how many events were lost, and later events
+// arrive.
+func TestLost(t *testing.T) {
+	l := listen(t, "tcp", ":0", false)
+	e, all := openEvents(t, portOf(l)), openEvents(t, portOf(l))
+	unix.SetsockoptInt(e.FD(), unix.SOL_SOCKET, unix.SO_RCVBUF, 0) // the minimum
+	const many = 100
+	for range many {
+		closeOne(t, l)
+	}
+	next(t, all, many)
+	if got, lost := next(t, e, many); lost == 0 || len(got)+lost != many {
+		t.Errorf("%d events lost and %d received, want %d in all", lost, len(got), many)
+	}
+	want := closeOne(t, l)
+	if got, lost := next(t, e, 1); lost > 0 || got[0].Cookie != want.Cookie {
+		t.Errorf("%d events lost, then %+v; want %+v", lost, got, want)
+	}
+}
+
+// TestSetPorts: a further port has events from then on, and events that are queued stay.
+func TestSetPorts(t *testing.T) {
+	first, second := listen(t, "tcp4", ":0", false), listen(t, "tcp4", ":0", false)
+	e, all := openEvents(t, portOf(first)), openEvents(t)
+	closeOne(t, second) // not to be seen
+	want := []uint64{closeOne(t, first).Cookie}
+	next(t, all, 2)
+	if err := e.SetPorts([]uint16{portOf(second), portOf(first)}); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, closeOne(t, first).Cookie, closeOne(t, second).Cookie)
+	got, _ := next(t, e, 3)
+	for i, s := range got {
+		if s.Cookie != want[i] {
+			t.Errorf("event %d is of %+v, want %d", i, s, want[i])
+		}
+	}
+}
