@@ -1,8 +1,8 @@
 package observe
 
 import (
+	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,77 +13,55 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// fakeEvents is an eventReader with a given number of events.
-type fakeEvents struct {
-	count, lost int
-	err         error
-	closed      bool
-	ports       []uint16
-}
-
-func (f *fakeEvents) SetPorts(ports []uint16) error {
-	f.ports = ports
-	return f.err
-}
-
-func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
-	var s tcp.Socket // reused, as by sockdiag
-	for i := range f.count {
-		s = tcp.Socket{Cookie: uint64(i + 1), Local: serverEnd, Remote: clientEnd}
-		visit(&s)
-	}
-	f.count = 0
-	return f.lost, f.err
-}
-
-func (f *fakeEvents) FD() int      { return -1 }
-func (f *fakeEvents) Close() error { f.closed = true; return nil }
-
 func none(*tcp.Socket) bool { return false }
 
 // TestEventsMissed: lost events and errors are noted, and make a burst of few.
 func TestEventsMissed(t *testing.T) {
 	for name, c := range map[string]struct {
-		reader   fakeEvents
-		missed   bool
-		bursting bool
+		reader           fakeEvents
+		missed, bursting bool
 	}{
-		"few":   {fakeEvents{count: burstThreshold}, false, false},
-		"many":  {fakeEvents{count: burstThreshold + 1}, false, true},
+		"few":   {fakeEvents{ended: burstThreshold}, false, false},
+		"many":  {fakeEvents{ended: burstThreshold + 1}, false, true},
 		"lost":  {fakeEvents{lost: 1}, true, true},
 		"error": {fakeEvents{err: errDenied}, true, true},
 	} {
 		e := events{reader: &c.reader}
-		e.beginSample(trigger)
 		e.read(trigger)
 		bursting := e.bursting()
 		var rest traffic.Rest
 		e.endSample(&rest, none)
-		if missed := !rest.MissedAt.IsZero(); missed != c.missed || bursting != c.bursting {
-			t.Errorf("%s: missed %v, bursting %v", name, missed, bursting)
+		if rest.MissedAt.Equal(trigger) != c.missed || bursting != c.bursting || e.bursting() {
+			t.Errorf("%s: missed at %v, bursting %v, then %v", name, rest.MissedAt, bursting, e.bursting())
 		}
 	}
 }
 
 // TestEventsPaused: in a flood the groups are left for a second, during which activity is
-// certain.
+// certain. As many events in a longer time are no flood.
 func TestEventsPaused(t *testing.T) {
 	netns.Need(t)
-	f := &fakeEvents{count: 6000}
-	e := events{reader: f, ports: []uint16{80}, countedFrom: trigger}
-	e.beginSample(trigger)
+	f := &fakeEvents{ended: 6000}
+	e := events{reader: f, ports: scope.Ports{80}, countedFrom: trigger.Add(-time.Second)}
 	e.read(trigger)
-	if e.reporting() || !e.floodedAt.Equal(trigger) || !f.closed {
+	if !e.reporting() {
+		t.Error("6000 events in a second are a flood")
+	}
+	f.ended = 6000
+	e.read(trigger)
+	if e.reporting() || !f.closed {
 		t.Fatal("6000 events at once are not a flood")
 	}
-	for _, step := range strings.Fields("0s:missed 500ms:missed 1s:missed,reporting 1.25s:reporting") {
-		after, want, _ := strings.Cut(step, ":")
-		at := trigger.Add(testutil.Must(time.ParseDuration(after)))
+	for _, step := range []struct {
+		after             time.Duration
+		missed, reporting bool
+	}{{0, true, false}, {999 * time.Millisecond, true, false}, {time.Second, true, true}, {2 * time.Second, false, true}} {
+		at := trigger.Add(step.after)
 		e.beginSample(at)
 		var rest traffic.Rest
 		e.endSample(&rest, none)
-		if rest.MissedAt.Equal(at) != strings.Contains(want, "missed") || e.reporting() != strings.Contains(want, "reporting") {
-			t.Errorf("%s: missed at %v, reporting %v", step, rest.MissedAt, e.reporting())
+		if rest.MissedAt.Equal(at) != step.missed || e.reporting() != step.reporting {
+			t.Errorf("after %v: missed at %v, reporting %v", step.after, rest.MissedAt, e.reporting())
 		}
 	}
 	e.close()
@@ -111,35 +89,35 @@ func TestEventsSetPorts(t *testing.T) {
 	}
 }
 
-// TestEventsWait: wait returns in time, and reads an event that arrives meanwhile.
+// TestEventsWait: wait reads events as they arrive, in a burst from time to time, and returns in
+// time.
 func TestEventsWait(t *testing.T) {
-	l, sampler := listening(t, time.Now())
-	e := &sampler.observer.events
-	client := testutil.Must(dial(l))
-	server := testutil.Must(l.Accept())
-	e.beginSample(time.Now())
-	done := make(chan bool)
-	go func() {
-		server.Close()
-		client.Close()
-		close(done)
-	}()
-	began := time.Now()
-	for len(e.closed) == 0 && time.Since(began) < testutil.Patience {
-		e.wait(time.Now().Add(50 * time.Millisecond))
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	<-done
-	if len(e.closed) != 1 || !e.closed[0].At.After(began) {
-		t.Errorf("%+v", e.closed)
-	}
-	for _, bursting := range []bool{false, true} {
+	defer r.Close()
+	defer w.Close()
+	for name, bursting := range map[string]bool{"an event": false, "a burst": true} {
+		hasRead := make(chan bool, 1)
+		e := events{reader: &fakeEvents{fd: int(r.Fd()), read: func() { hasRead <- true }}}
 		if bursting {
-			e.missedAt = time.Now()
+			e.missedAt = trigger
+		} else {
+			testutil.Must(w.WriteString("x"))
 		}
+		go e.wait(time.Now().Add(time.Hour))
+		select {
+		case <-hasRead:
+		case <-time.After(testutil.Patience):
+			t.Errorf("%s: not read", name)
+		}
+	}
+	for name, e := range map[string]events{"without events": {}, "bursting": {missedAt: trigger, reader: &fakeEvents{}}} {
 		until := time.Now().Add(30 * time.Millisecond)
 		e.wait(until)
 		if time.Now().Before(until) {
-			t.Error("wait returned early")
+			t.Errorf("%s: wait returned early", name)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package observe
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -32,20 +30,9 @@ func TestMain(m *testing.M) {
 // usual is the configuration behind the times in tests.
 var usual = traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 
-// listening returns a listener and a sampler of the port.
-func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
-	t.Helper()
-	netns.Need(t)
-	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	t.Cleanup(func() { l.Close() })
-	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
-	s.scan()
-	t.Cleanup(func() {
-		s.observer.source.close()
-		s.observer.events.close()
-	})
-	return l, s
+// config is the configuration of a hold until silence on a port.
+func config(start time.Time, port uint16) Config {
+	return Config{Start: start, Traffic: usual, Ports: []uint16{port}, Gate: stop.Gate{Until: stop.Quiet}}
 }
 
 // looker takes a sample, as in a hold, for each line of standard input, and prints the
@@ -57,7 +44,7 @@ func looker(port string) error {
 	if err != nil {
 		return err
 	}
-	s := newSampler(Config{Start: time.Now(), Traffic: usual, Ports: []uint16{uint16(number)}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
+	s := newSampler(config(time.Now(), uint16(number)), nil)
 	s.scan()
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {

@@ -2,89 +2,67 @@ package observe
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
-
-var (
-	serverEnd = netip.MustParseAddrPort("10.0.0.1:80")
-	clientEnd = netip.MustParseAddrPort("10.0.0.2:4000")
-)
-
-// pingpongWorld is a connection and the table that shows the connection's state.
-type pingpongWorld struct {
-	cache    *pingpongCache
-	at       time.Time
-	pingpong bool
-	fails    bool // no table
-	reads    int
-	received uint64
-	age      time.Duration // of the last bytes
-}
-
-func newPingpongWorld() *pingpongWorld {
-	w := &pingpongWorld{at: trigger, pingpong: true, received: 10, age: 2 * time.Second}
-	w.cache = &pingpongCache{entries: map[uint64]pingpongEntry{}, readTable: w.readTable}
-	return w
-}
-
-func (w *pingpongWorld) readTable(visit func(local, remote netip.AddrPort, pingpong bool)) error {
-	w.reads++
-	if w.fails {
-		return errors.New("no such file")
-	}
-	visit(serverEnd, clientEnd, w.pingpong)
-	visit(clientEnd, serverEnd, true) // the other end
-	return nil
-}
-
-// sample returns Info.PingPong of the connection in the next sample.
-func (w *pingpongWorld) sample(after time.Duration) bool {
-	w.at = w.at.Add(after)
-	w.cache.beginSample(w.at)
-	s := &tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: clientEnd, HasInfo: true, Info: tcp.Info{
-		LastSent: w.age, LastReceived: w.age, LastAcked: w.age, Received: w.received, Sent: 5, Segments: 2}}
-	w.cache.apply(s)
-	return s.Info.PingPong
-}
 
 // TestPingPong: an entry counts for a connection whose bytes are unchanged since the table
 // was read. The table is read for new entries, at most once a second.
 func TestPingPong(t *testing.T) {
-	w := newPingpongWorld()
-	const poll = 250 * time.Millisecond
-	for i, step := range []struct {
-		after  time.Duration
-		change func()
-		want   bool
-		reads  int
-	}{
-		{poll, func() {}, false, 0}, // the first sample finds the entry missing
-		{poll, func() {}, true, 1},  // the second has the table read
-		{poll, func() {}, true, 1},  // once
-		{poll, func() { w.received, w.pingpong = 20, false }, false, 1},
-		{poll, func() {}, false, 1}, // within a second
-		{time.Second, func() {}, false, 2},
-		{poll, func() { w.received, w.pingpong = 30, true }, false, 2},
-		{time.Second, func() { w.received = 40 }, false, 3}, // bytes since the table was read
-		{time.Second, func() {}, true, 4},
-		{poll, func() { w.age = 100 * time.Millisecond }, false, 4}, // not ambiguous: the entry is dropped
-		{poll, func() { w.age = 2 * time.Second }, false, 4},
-		{time.Second, func() { w.fails = true }, false, 5},
-		{time.Second, func() {}, false, 6}, // unknown after an error
-	} {
-		step.change()
-		if got := w.sample(step.after); got != step.want || w.reads != step.reads {
-			t.Errorf("step %d: %v after %d reads, want %v after %d", i, got, w.reads, step.want, step.reads)
+	at := trigger
+	reads := 0
+	table := ""
+	cache := pingpongCache{entries: map[uint64]pingpongEntry{}}
+	cache.readTable = func(visit func(local, remote netip.AddrPort, pingpong bool)) error {
+		reads++
+		if table == "fails" {
+			return errors.New("no such file")
+		}
+		visit(serverEnd, clientEnd, table == "yes")
+		visit(clientEnd, serverEnd, true) // the other end
+		return nil
+	}
+	for i, cells := range script.Rows(`
+		# after | bytes received | the table | shown | times that the table was read
+		250ms | 10       | yes   | false | 0
+		# the first sample found the entry missing
+		250ms | 10       | yes   | true  | 1
+		250ms | 10       | yes   | true  | 1
+		250ms | 20       | no    | false | 1
+		250ms | 20       | no    | false | 1
+		1s    | 20       | no    | false | 2
+		250ms | 30       | yes   | false | 2
+		# bytes since the table was read
+		1s    | 40       | yes   | false | 3
+		1s    | 40       | yes   | true  | 4
+		# unambiguous, so that the entry is dropped
+		250ms | 0        | yes   | false | 4
+		250ms | 40       | yes   | false | 4
+		1s    | 40       | fails | false | 5
+		1s    | 40       | fails | false | 6
+	`) {
+		at = at.Add(testutil.Must(time.ParseDuration(cells[0])))
+		table = cells[2]
+		s := tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: clientEnd, HasInfo: true}
+		const age = 2 * time.Second
+		s.Info = tcp.Info{LastSent: age, LastReceived: age, LastAcked: age, Sent: 5, Segments: 2}
+		fmt.Sscan(cells[1], &s.Info.Received)
+		cache.beginSample(at)
+		cache.apply(&s)
+		if got := fmt.Sprint(s.Info.PingPong, " ", reads); got != cells[3]+" "+cells[4] {
+			t.Errorf("step %d: %s, want %s", i, got, cells[3:])
 		}
 	}
-	for range 3 { // samples without the connection
-		w.cache.beginSample(w.at)
+	for range 2 { // samples without the connection
+		cache.beginSample(at)
 	}
-	if len(w.cache.entries) > 0 {
-		t.Errorf("entries left: %v", w.cache.entries)
+	if len(cache.entries) > 0 {
+		t.Errorf("entries left: %v", cache.entries)
 	}
 }

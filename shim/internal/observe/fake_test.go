@@ -1,0 +1,127 @@
+package observe
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+var (
+	trigger   = time.Unix(1000, 0)
+	serverEnd = netip.MustParseAddrPort("10.0.0.1:80")
+	clientEnd = netip.MustParseAddrPort("10.0.0.2:4000")
+	errDenied = errors.New("denied")
+)
+
+// fakeDumper is a dumper of given sockets, or of a real source.
+type fakeDumper struct {
+	real    dumper
+	sockets []tcp.Socket
+	errs    []error // of the next dumps
+	dumps   int
+}
+
+func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error) {
+	f.dumps++
+	if len(f.errs) > 0 {
+		err = f.errs[0]
+		f.errs = f.errs[1:]
+	}
+	if err == nil && f.real != nil {
+		return f.real.Dump(q, visit)
+	}
+	for _, s := range f.sockets {
+		if q.States&sockdiag.In(s.State) != 0 && (len(q.Ports) == 0 || slices.Contains(q.Ports, s.Local.Port())) {
+			visit(&s)
+		}
+	}
+	return err
+}
+
+func (f *fakeDumper) Close() error { return nil }
+
+// fakeEvents is an eventReader of a number of connections that have ended.
+type fakeEvents struct {
+	ended, lost int
+	err         error
+	closed      bool
+	ports       []uint16
+	fd          int
+	read        func()
+}
+
+func (f *fakeEvents) SetPorts(ports []uint16) error {
+	f.ports = ports
+	return f.err
+}
+
+func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
+	if f.read != nil {
+		f.read()
+	}
+	var s tcp.Socket // reused, as by sockdiag
+	for i := range f.ended {
+		s = tcp.Socket{State: tcp.Close, Cookie: uint64(i + 1), Local: serverEnd, Remote: clientEnd, HasInfo: true}
+		s.Info.Received = 9
+		visit(&s)
+	}
+	f.ended = 0
+	return f.lost, f.err
+}
+
+func (f *fakeEvents) FD() int      { return f.fd }
+func (f *fakeEvents) Close() error { f.closed = true; return nil }
+
+// fakeListener is a healthListener with these connections.
+type fakeListener struct {
+	opens uint64
+	conns []health.ProxiedConn
+	since time.Time
+}
+
+func (f *fakeListener) Inode() uint32 { return 7 }
+func (f *fakeListener) Opens() uint64 { return f.opens }
+func (f *fakeListener) Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn {
+	f.since = since
+	return append(dst, f.conns...)
+}
+
+// fakeSampler returns a sampler of a fake source and of fake events. Port 80 counts.
+func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
+	f, e := &fakeDumper{sockets: sockets}, &fakeEvents{}
+	s := newSampler(Config{Start: trigger, Traffic: usual, Gate: stop.Gate{Until: stop.Quiet}}, nil)
+	s.observer = &observer{
+		scope:    scope.Scope{Ports: scope.Ports{80}, Complete: true},
+		late:     late{seen: map[uint32]bool{}},
+		source:   source{conn: f},
+		events:   events{reader: e},
+		opens:    opens{comparable: true},
+		self:     self{isSelf: map[uint64]bool{}},
+		pingpong: pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
+	}
+	initial, err := s.observer.counters()
+	s.observer.opens.begin(initial, err, false)
+	return s, f, e
+}
+
+// local returns a connection over loopback.
+func local(cookie uint64) tcp.Socket {
+	loopback := netip.MustParseAddr("127.0.0.1")
+	return tcp.Socket{
+		State: tcp.Established, Cookie: cookie,
+		Local: netip.AddrPortFrom(loopback, 80), Remote: netip.AddrPortFrom(loopback, uint16(4000+cookie)),
+	}
+}
+
+// listenerOn returns a listener whose inode is the port's number.
+func listenerOn(port uint16, cgroup uint64) tcp.Socket {
+	return tcp.Socket{State: tcp.Listen, Local: netip.AddrPortFrom(netip.IPv4Unspecified(), port), Inode: uint32(port), Cgroup: cgroup}
+}
