@@ -1,0 +1,186 @@
+package procfs
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+func TestCgroupPath(t *testing.T) {
+	for text, want := range map[string]string{
+		"0::/\n":                            "/",
+		"12:pids:/a\n0::/kubepods/pod1/c\n": "/kubepods/pod1/c",
+		"1:name=systemd:/a\n":               "",
+		"0::/a:b":                           "/a:b",
+	} {
+		if got := cgroupPath(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+const mountinfo = `22 1 8:1 / / rw - ext4 /dev/sda1 rw
+23 22 0:21 / /proc rw,nosuid shared:5 - proc proc rw,hidepid=invisible
+31 22 0:28 /.. /sys/fs/cgroup ro,relatime shared:9 master:1 - cgroup2 cgroup rw,nsdelegate
+32 22 0:28 /a /mnt/with\040blank\134x\999 rw - cgroup2 cgroup rw
+nonsense
+33 22 - x
+`
+
+func TestMounts(t *testing.T) {
+	want := []Mount{
+		{"/", "/", "ext4", "rw"},
+		{"/", "/proc", "proc", "rw,hidepid=invisible"},
+		{"/..", "/sys/fs/cgroup", "cgroup2", "rw,nsdelegate"},
+		{"/a", `/mnt/with blank\x\999`, "cgroup2", "rw"},
+	}
+	got := parseMounts(mountinfo)
+	if !slices.Equal(got, want) {
+		t.Errorf("\n got %q\nwant %q", got, want)
+	}
+	if !hidesProcesses(got, "/proc") || hidesProcesses(got, "/") {
+		t.Error("hidepid is not seen, or seen elsewhere")
+	}
+	if hidesProcesses(append(got, Mount{"/", "/proc", "proc", "rw,hidepid=noaccess"}), "/proc") {
+		t.Error("the mount below counts")
+	}
+}
+
+// TestStat: a name may hold any bytes.
+func TestStat(t *testing.T) {
+	want := Process{PID: 12, Parent: 7, State: 'S', Threads: 3, Start: 99}
+	if got, err := parseStat(12, []byte(statLine)); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+// TestGone: a process may end before its file is opened, or before it is read.
+func TestGone(t *testing.T) {
+	for err, want := range map[error]bool{unix.ENOENT: true, unix.ESRCH: true, unix.EACCES: false, nil: false} {
+		if Gone(err) != want {
+			t.Errorf("%v: %v", err, !want)
+		}
+	}
+	if _, err := Root("").Process(1 << 30); !Gone(err) {
+		t.Errorf("a process that never was: %v", err)
+	}
+}
+
+// TestChild: the facts about a child process.
+func TestChild(t *testing.T) {
+	cmd := exec.Command("cat", "-", "")
+	cmd.Env = []string{"A=1", "B="}
+	stdin, stdout := testutil.Must(cmd.StdinPipe()), testutil.Must(cmd.StdoutPipe())
+	if err := cmd.Start(); err != nil {
+		t.Skip("cannot start cat: ", err)
+	}
+	defer cmd.Wait()
+	defer stdin.Close()
+	// Start returns inside execve(2), before the kernel has set the arguments in /proc.
+	testutil.Must(stdin.Write([]byte("x")))
+	testutil.Must(io.ReadFull(stdout, make([]byte, 1)))
+	var proc Root
+	pid := cmd.Process.Pid
+	p, err := proc.Process(pid)
+	if err != nil || p.PID != pid || p.Parent != os.Getpid() || p.Start == 0 || p.Threads != 1 || p.Dead() {
+		t.Errorf("%+v, %v; want pid %d, parent %d", p, err, pid, os.Getpid())
+	}
+	if args, err := proc.Arguments(pid); err != nil || !slices.Equal(args, cmd.Args) {
+		t.Errorf("arguments %q, %v", args, err)
+	}
+	if env, err := proc.Environment(pid); err != nil || !slices.Equal(env, cmd.Env) {
+		t.Errorf("environment %q, %v", env, err)
+	}
+	if exe, err := proc.Executable(pid); err != nil || !filepath.IsAbs(exe) {
+		t.Errorf("executable %q, %v", exe, err)
+	}
+	if mask, err := proc.Caught(pid); err != nil || mask != 0 {
+		t.Errorf("caught: %x, %v; cat catches nothing", mask, err)
+	}
+	pids, err := proc.Processes()
+	if err != nil || !slices.Contains(pids, pid) || !slices.Contains(pids, os.Getpid()) || !slices.IsSorted(pids) {
+		t.Errorf("%v, %v; want %d and %d among them", pids, err, pid, os.Getpid())
+	}
+	if family, err := proc.Descendants(); err != nil || !slices.ContainsFunc(family, func(p Process) bool { return p.PID == pid }) {
+		t.Errorf("%+v, %v; want %d among them", family, err, pid)
+	}
+}
+
+// TestArgumentsWithoutEnd: a command line of any length, such as a process may declare at no
+// cost, is read to a limit.
+func TestArgumentsWithoutEnd(t *testing.T) {
+	root := fakeProc(t, "== 7/stat\n"+statLine)
+	if err := os.Symlink("/dev/zero", root.path(7, "cmdline")); err != nil {
+		t.Fatal(err)
+	}
+	if args, err := root.Arguments(7); err != nil || len(args) != maxArguments {
+		t.Errorf("%d arguments, %v", len(args), err)
+	}
+}
+
+// TestDescriptors: every open descriptor is listed with its target, more than fit into one buffer of
+// directory entries, and a closed descriptor is not.
+func TestDescriptors(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var open []int
+	for range 200 {
+		open = append(open, testutil.Must(unix.FcntlInt(r.Fd(), unix.F_DUPFD_CLOEXEC, 300)))
+	}
+	list := func() map[int]string {
+		targets := map[int]string{}
+		n, err := Root("").EachTarget(os.Getpid(), func(fd int, target []byte) { targets[fd] = string(target) })
+		if err != nil || n != len(targets) {
+			t.Errorf("%d descriptors, %v, in %v", n, err, targets)
+		}
+		return targets
+	}
+	want := testutil.Must(os.Readlink("/proc/self/fd/" + strconv.Itoa(int(r.Fd()))))
+	before := list()
+	for _, fd := range open {
+		if before[fd] != want {
+			t.Errorf("descriptor %d: %q, want %q", fd, before[fd], want)
+		}
+		unix.Close(fd)
+	}
+	r.Close()
+	if after := list(); after[open[100]] != "" {
+		t.Errorf("%d was closed", open[100])
+	}
+}
+
+// TestReparent: a process is read again if its parent ended meanwhile.
+func TestReparent(t *testing.T) {
+	all := []Process{{PID: 7, Parent: 1}, {PID: 20, Parent: 15}, {PID: 30, Parent: 29}}
+	fakeProc(t, "== 20/stat\n"+statLine).reparent(all)
+	if all[0].Parent != 1 || all[1].Parent != 7 || all[2].Parent != 29 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestNoProc: without /proc every list is nil, with an error.
+func TestNoProc(t *testing.T) {
+	proc := Root(t.TempDir())
+	pids, err := proc.Processes()
+	if err == nil || pids != nil {
+		t.Errorf("processes %v, %v", pids, err)
+	}
+	family, err := proc.Descendants()
+	if err == nil || family != nil {
+		t.Errorf("descendants %v, %v", family, err)
+	}
+	if n, err := proc.EachTarget(Self, nil); err == nil || n != 0 {
+		t.Errorf("%d descriptors, %v", n, err)
+	}
+}

@@ -1,0 +1,265 @@
+package procfs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+)
+
+func TestMain(m *testing.M) { netns.Main(m, 0) }
+
+// fakeProc returns a directory with the sections of a text, each in the file that it names.
+func fakeProc(t testing.TB, text string) Root {
+	t.Helper()
+	dir := t.TempDir()
+	for section := range strings.SplitSeq("\n"+text, "\n== ") {
+		name, body, found := strings.Cut(section, "\n")
+		if !found || name == "" {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := os.WriteFile(path, []byte(strings.TrimSuffix(body, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Root(dir)
+}
+
+// decode returns what the tables show, a line each.
+func (r Root) decode() string {
+	var text strings.Builder
+	sockets, _ := r.TCP([]tcp.Socket{{Inode: 1}}) // what is there before stays
+	for _, s := range sockets {
+		fmt.Fprintf(&text, "TCP, state %d: %v from %v, unread %d, inode %d\n", s.State, s.Local, s.Remote, s.Unread, s.Inode)
+	}
+	packets, _ := r.UDP()
+	for _, s := range packets {
+		fmt.Fprintf(&text, "UDP %v, inode %d\n", s.Local, s.Inode)
+	}
+	local, _ := r.Unix()
+	for _, s := range local {
+		fmt.Fprintf(&text, "Unix %q, inode %d\n", s.Path, s.Inode)
+	}
+	counters, _ := r.Counters()
+	ports, _ := r.LocalPorts()
+	fmt.Fprintf(&text, "%+v\nports %v\n", counters, ports)
+	return text.String()
+}
+
+// wantDecoded compares a recording with its section "decoded".
+func wantDecoded(t *testing.T, path string) {
+	t.Helper()
+	root := fakeProc(t, string(testutil.Must(os.ReadFile(path))))
+	want := string(testutil.Must(os.ReadFile(filepath.Join(string(root), "decoded"))))
+	if got := root.decode(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+// TestRecorded: what a Linux 6.18 on amd64, or a Linux 6.1 on s390x, showed of known sockets.
+func TestRecorded(t *testing.T) {
+	wantDecoded(t, map[bool]string{true: "testdata/linux.txt", false: "testdata/big-endian.txt"}[littleEndian()])
+}
+
+// TestRecordedGVisor: a gVisor sandbox (runsc, September 2026) with two listeners and two connections,
+// both with five unread bytes; the program has accepted the first alone. Listeners and accepted
+// connections are there with their inodes. The queues are always 0, and a connection in the accept
+// queue is only in the counters.
+func TestRecordedGVisor(t *testing.T) {
+	if !littleEndian() {
+		t.Skip("recorded on a little-endian machine")
+	}
+	wantDecoded(t, "testdata/gvisor.txt")
+}
+
+const (
+	tcpHeader  = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+	tcpRow     = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 31 10 0\n"
+	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
+	unixRow    = "0000000000000000: 00000002 00000000 00010000 0001 01 77 /a\n"
+	snmpNames  = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
+	statLine   = "12 (a) Z 1 (b c) S 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1000\n"
+)
+
+// parsers are the parsers of this package, each as a function that returns how many sockets or
+// other things it has found.
+var parsers = map[string]func(text string) (n int, err error){
+	"tcp": func(text string) (n int, err error) {
+		err = eachRow(strings.NewReader(text), func(r row) bool { n++; return isTCP(&r) })
+		return n, err
+	},
+	"unix": func(text string) (int, error) {
+		found, err := parseUnix(strings.NewReader(text))
+		return len(found), err
+	},
+	"snmp": func(text string) (int, error) {
+		_, err := parseCounters(text)
+		return 1, err
+	},
+	"range": func(text string) (int, error) {
+		r, err := parsePortRange(text)
+		return int(r.Last-r.First) + 1, err
+	},
+	"stat": func(text string) (int, error) {
+		p, err := parseStat(12, []byte(text))
+		return p.Threads, err
+	},
+}
+
+// TestNonsense: a good text, and faults anywhere in it, which are errors.
+func TestNonsense(t *testing.T) {
+	for name, c := range map[string]struct {
+		good  string
+		n     int
+		wrong []string // texts, or OLD→NEW of a part of the good one
+	}{
+		"tcp": {tcpHeader + tcpRow, 1, []string{
+			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "0100007F:1F90→0100007:1F90", "1F90→1F9", "7F:1F→7F1F", "0A→XA", "0A →1A ",
+			"0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
+			"77 3 0 100 0 31 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
+		}},
+		"unix":  {unixHeader + unixRow, 1, []string{"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx"}},
+		"snmp":  {snmpNames + "Tcp: 1 2 3 4\n", 1, []string{"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4"}},
+		"range": {"10 12\n", 3, []string{"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→"}},
+		"stat":  {statLine, 3, []string{"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→"}},
+	} {
+		parse := parsers[name]
+		if n, err := parse(c.good); n != c.n || err != nil {
+			t.Errorf("%s: %d found, %v; want %d", name, n, err, c.n)
+		}
+		for _, wrong := range c.wrong {
+			text := wrong
+			if from, to, found := strings.Cut(wrong, "→"); found {
+				text = strings.Replace(c.good, from, to, 1)
+			}
+			if n, err := parse(text); err == nil || text == c.good {
+				t.Errorf("%s: %d found in %q", name, n, text)
+			}
+		}
+	}
+}
+
+// FuzzFiles: no text makes a parser fail, and a table of TCP has a socket in each row.
+func FuzzFiles(f *testing.F) {
+	for _, text := range []string{tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", "10 12\n", statLine, mountinfo} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, parse := range parsers {
+			n, err := parse(text)
+			if rows := strings.Count(text, "\n") - 1; name == "tcp" && err == nil && n != rows {
+				t.Errorf("%d sockets from %d rows", n, rows)
+			}
+		}
+		parseMounts(text)
+		cgroupPath(text)
+	})
+}
+
+// TestAbsent: only the files of IPv6 may be missing, and no part of a broken list is returned.
+func TestAbsent(t *testing.T) {
+	const ipv4 = "== net/tcp\n" + tcpHeader + tcpRow + "== net/udp\n" + tcpHeader + tcpRow
+	for _, c := range []struct {
+		files            string
+		sockets, packets int
+		err              error
+	}{
+		{"", 1, 0, fs.ErrNotExist},
+		{ipv4, 2, 1, nil},
+		{ipv4 + "== net/tcp6\nnonsense\n== net/udp6\nnonsense\n", 1, 0, errHeader},
+	} {
+		root := fakeProc(t, c.files)
+		if got, err := root.TCP([]tcp.Socket{{Inode: 1}}); !errors.Is(err, c.err) || len(got) != c.sockets {
+			t.Errorf("%q: TCP %v, %v", c.files, got, err)
+		}
+		if got, err := root.UDP(); !errors.Is(err, c.err) || len(got) != c.packets {
+			t.Errorf("%q: UDP %v, %v", c.files, got, err)
+		}
+		if got, err := root.Unix(); err == nil {
+			t.Errorf("%q: Unix %v", c.files, got)
+		}
+	}
+}
+
+// TestPingPong: the mode is the lowest bit of a number.
+func TestPingPong(t *testing.T) {
+	root := fakeProc(t, "== net/tcp\n"+tcpHeader+tcpRow+strings.Replace(tcpRow, "0 31 10", "0 30 10", 1))
+	var got []bool
+	root.PingPong(func(local, remote netip.AddrPort, pingpong bool) { got = append(got, pingpong) })
+	if !slices.Equal(got, []bool{true, false}) {
+		t.Error(got)
+	}
+}
+
+func TestPortRange(t *testing.T) {
+	for port, want := range map[uint16]bool{0: false, 9: false, 10: true, 12: true, 13: false} {
+		if (PortRange{10, 12}).Has(port) != want || (PortRange{}).Has(port) {
+			t.Errorf("%d: %v", port, !want)
+		}
+	}
+}
+
+// TestAllocations: reading a row allocates nothing.
+func TestAllocations(t *testing.T) {
+	count := func(rows int) float64 {
+		file := strings.NewReader(tcpHeader + strings.Repeat(tcpRow, rows))
+		return testing.AllocsPerRun(10, func() {
+			file.Seek(0, io.SeekStart)
+			eachRow(file, func(row) bool { return true })
+		})
+	}
+	if one, thousand := count(1), count(1000); thousand > one {
+		t.Errorf("%v allocations for a row, %v for a thousand", one, thousand)
+	}
+}
+
+// inodeOf returns a socket's inode, by fstat(2).
+func inodeOf(socket any) uint32 {
+	raw := testutil.Must(socket.(syscall.Conn).SyscallConn())
+	var stat unix.Stat_t
+	raw.Control(func(fd uintptr) { unix.Fstat(int(fd), &stat) })
+	return uint32(stat.Ino)
+}
+
+// TestRealUnix: listeners are in the table, and no other sockets, with any path: the kernel prints
+// a path unescaped, and even a path that begins with a newline does not make the table unreadable.
+func TestRealUnix(t *testing.T) {
+	netns.Need(t)
+	t.Chdir(t.TempDir())
+	var want []Unix
+	for _, path := range []string{"@abstract", "plain", "a b\nc", "\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged"} {
+		l := testutil.Must(net.Listen("unix", path))
+		defer l.Close()
+		defer testutil.Must(net.ListenPacket("unixgram", path+".datagram")).Close()
+		defer testutil.Must(net.Dial("unix", path)).Close()
+		defer testutil.Must(l.Accept()).Close() // with the listener's path
+		want = append(want, Unix{inodeOf(l), path})
+	}
+	found, err := Root("").Unix()
+	byInode := func(a, b Unix) int { return cmp.Compare(a.Inode, b.Inode) }
+	slices.SortFunc(found, byInode)
+	slices.SortFunc(want, byInode)
+	if err != nil || !slices.Equal(found, want) {
+		t.Errorf("%+v, %v; want %+v", found, err, want)
+	}
+}
