@@ -116,89 +116,61 @@ func TestDecide(t *testing.T) {
 // TestNeverNone: whichever facts are missing, in all combinations, a listener of ours is in
 // the lists, or the scope is not complete.
 func TestNeverNone(t *testing.T) {
-	for bits := range 1 << 6 {
-		on := func(bit int) bool { return bits>>bit&1 == 1 }
-		f := parseFacts(t, "listen=81/51 own held=81")
-		if on(0) {
-			f.Listeners, f.Err = nil, errors.New("table")
-		}
-		if on(1) {
-			f.Cgroups.Below, f.Cgroups.Err = nil, errors.New("groups")
-		}
-		if on(2) {
-			f.Cgroups = CgroupIDs{Own: 1}
-		}
-		if on(3) {
-			f.Held = Sockets{Err: errors.New("descriptors")}
-		}
-		if on(4) {
-			f.Listeners = append(f.Listeners, listener(90, 60))
-		}
-		if on(5) && !on(0) {
-			f.Listeners[0].Cgroup = 0 // as procfs has it
-		}
-		if s := Decide(f); s.NoListener() || s.Complete && !s.Ports.Has(81) {
-			t.Errorf("%06b: %+v", bits, s)
+	for _, listeners := range []string{"listen=81/51", "listen=81/0", "table"} {
+		for _, groups := range []string{"own", "own=50 below-unknown", "own=1", ""} {
+			for _, descriptors := range []string{"held=81", "unread"} {
+				for _, neighbor := range []string{"", "listen=90/60"} {
+					text := strings.Join([]string{listeners, groups, descriptors, neighbor}, " ")
+					if s := Decide(parseFacts(t, text)); s.NoListener() || s.Complete && !s.Ports.Has(81) {
+						t.Errorf("%s: %+v", text, s)
+					}
+				}
+			}
 		}
 	}
 }
 
-// TestOwns: which sockets are ours, and what is learnt later.
+// TestOwns: which sockets are ours, at first and after more listeners were found. Ports found later
+// are added once.
 func TestOwns(t *testing.T) {
-	socket := func(inode uint32, cgroup uint64) *tcp.Socket {
-		return &tcp.Socket{State: tcp.Established, Inode: inode, Cgroup: cgroup}
-	}
-	facts := parseFacts(t, "given=80 own held=7 shim=8")
+	facts := parseFacts(t, "around own held=7 shim=8")
 	s := Decide(facts)
-	for name, c := range map[string]struct {
-		socket *tcp.Socket
-		want   bool
+	later := Decide(parseFacts(t, "listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60 own below=52 held=92"))
+	sockets := map[string]struct {
+		inode     uint32
+		cgroup    uint64
+		now, then bool
 	}{
-		"our group":            {socket(0, 50), true},
-		"a group below":        {socket(0, 51), true},
-		"a descriptor of ours": {socket(7, 60), true},
-		"lameduck's own":       {socket(8, 0), true},
-		"a neighbor":           {socket(9, 60), false},
-		"nobody":               {socket(0, 0), false},
-	} {
-		if got := s.Owns(c.socket); got != c.want {
+		"our group":            {0, 50, true, true},
+		"a group below":        {0, 51, true, true},
+		"a descriptor of ours": {7, 60, true, true},
+		"lameduck's own":       {8, 0, true, true},
+		"a neighbor":           {9, 60, false, false},
+		"nobody":               {0, 0, false, false},
+		"a later group":        {9, 52, false, true},
+		"a later descriptor":   {92, 0, false, true},
+	}
+	for name, c := range sockets {
+		if got := s.Owns(&tcp.Socket{Inode: c.inode, Cgroup: c.cgroup}); got != c.now {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	late := socket(9, 0)
-	s.Learn(Inodes{9: true})
-	if !s.Owns(late) || facts.Held.Inodes.Has(9) {
-		t.Error("what was learnt is not known, or in the facts")
-	}
-	var zero Scope
-	zero.Learn(Inodes{9: true})
-	if !zero.Owns(late) || zero.NoListener() {
-		t.Error("the zero scope")
-	}
-	if root := Decide(parseFacts(t, "own=1")); root.Owns(socket(0, 1)) {
-		t.Error("the root group is nobody's")
-	}
-}
-
-// TestExtend: ports found later are added once, and so are the groups and sockets by which
-// connections to ourselves are known.
-func TestExtend(t *testing.T) {
-	s := Decide(parseFacts(t, "around own"))
-	later := Decide(parseFacts(t, `listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60
-		own=50 below=51 below=52 held=92`))
 	for _, want := range []Ports{{70, 90, 92}, nil} {
 		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, Ports{70, 80, 81, 90, 92}) {
 			t.Errorf("added %v, now %v", added, s.Ports)
 		}
 	}
-	for _, socket := range []tcp.Socket{listener(1, 52), listener(92, 0)} {
-		if !s.Owns(&socket) {
-			t.Errorf("%+v is not known", socket)
+	for name, c := range sockets {
+		if got := s.Owns(&tcp.Socket{Inode: c.inode, Cgroup: c.cgroup}); got != c.then {
+			t.Errorf("later, %s: %v", name, got)
 		}
+	}
+	if facts.Held.Inodes.Has(92) {
+		t.Error("what was learnt is in the facts")
 	}
 	root := Decide(parseFacts(t, "own=1"))
 	root.Extend(&later)
-	if root.Owns(&tcp.Socket{Cgroup: 52}) {
+	if root.Owns(&tcp.Socket{Cgroup: 1}) || root.Owns(&tcp.Socket{Cgroup: 52}) {
 		t.Error("groups are known in a hierarchy without groups")
 	}
 }

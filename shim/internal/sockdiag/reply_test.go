@@ -1,8 +1,11 @@
 package sockdiag
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,10 +13,11 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // fakeConn returns a Conn that receives the given datagrams.
-func fakeConn(t *testing.T, datagrams ...[]byte) *Conn {
+func fakeConn(t *testing.T, datagrams [][]byte) *Conn {
 	fds := testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))
 	c := &Conn{fd: fds[0], buf: make([]byte, 4096)}
 	t.Cleanup(func() {
@@ -38,10 +42,11 @@ func encode(kind, flags uint16, payload []byte) []byte {
 	return slices.Concat(b, make([]byte, 8), payload)
 }
 
-// socketOn returns the message of a socket with a local port.
+// socketOn returns the message of a socket with a local port and an empty attribute.
 func socketOn(port byte, flags uint16) []byte {
-	payload := make([]byte, socketLen)
+	payload := make([]byte, socketLen+attrLen)
 	payload[0], payload[5] = unix.AF_INET, port
+	native.PutUint16(payload[socketLen:], attrLen)
 	return encode(unix.SOCK_DIAG_BY_FAMILY, flags, payload)
 }
 
@@ -50,50 +55,95 @@ func numbered(kind, flags uint16, number int32) []byte {
 	return encode(kind, flags, native.AppendUint32(nil, uint32(number)))
 }
 
-// TestReplies: what Dump makes of the replies to its two requests, for the ports 5, 6 and 7.
+// TestReplies: what Dump makes of the replies to its two requests, for the ports 5, 6 and 7. A number
+// is the message of a socket with this port, and an exclamation mark the flag of an interrupted dump.
 func TestReplies(t *testing.T) {
-	q := Query{States: AllStates, Ports: []uint16{7, 6, 5}}
-	done := numbered(unix.NLMSG_DONE, 0, 0)
 	failed := func(number int32) []byte { return numbered(unix.NLMSG_ERROR, 0, number) }
-	refused := func(errno unix.Errno) []byte { return failed(-int32(errno)) }
-	five, six, seven := socketOn(5, 0), socketOn(6, 0), socketOn(7, 0)
-	fiveInterrupted := socketOn(5, unix.NLM_F_DUMP_INTR)
-	for name, c := range map[string]struct {
-		datagrams [][]byte
-		visited   []uint16
-		err       error
-	}{
-		"in parts":               {[][]byte{slices.Concat(five, six), done, seven, done}, []uint16{5, 6, 7}, nil},
-		"another port":           {[][]byte{slices.Concat(socketOn(9, 0), six, done), done}, []uint16{6}, nil},
-		"messages after the end": {[][]byte{slices.Concat(done, five), done}, nil, nil},
-		"no numbers":             {[][]byte{encode(unix.NLMSG_NOOP, 0, nil), encode(unix.NLMSG_DONE, 0, nil), failed(0)}, nil, nil},
-		"interrupted":            {[][]byte{fiveInterrupted, six, done, seven, done}, []uint16{5, 6, 7}, ErrInterrupted},
-		"interrupted at its end": {[][]byte{done, numbered(unix.NLMSG_DONE, unix.NLM_F_DUMP_INTR, 0)}, nil, ErrInterrupted},
-		"no inet_diag":           {[][]byte{refused(unix.ENOENT)}, nil, unix.ENOENT},
-		"no memory at the end":   {[][]byte{five, numbered(unix.NLMSG_DONE, 0, -int32(unix.ENOMEM))}, []uint16{5}, unix.ENOMEM},
-		"no IPv6":                {[][]byte{five, done, refused(unix.ENOENT)}, []uint16{5}, nil},
-		"no IPv6, interrupted":   {[][]byte{fiveInterrupted, done, refused(unix.EAFNOSUPPORT)}, []uint16{5}, ErrInterrupted},
-		"IPv6 not allowed":       {[][]byte{done, refused(unix.EACCES)}, nil, unix.EACCES},
-		"no end":                 {[][]byte{five}, []uint16{5}, unix.ETIMEDOUT},
-	} {
-		var visited []uint16
-		err := fakeConn(t, c.datagrams...).Dump(q, func(s *tcp.Socket) { visited = append(visited, s.Local.Port()) })
-		if !errors.Is(err, c.err) || !slices.Equal(visited, c.visited) {
-			t.Errorf("%s: visited ports %v, %v; want %v, %v", name, visited, err, c.visited, c.err)
+	attribute := func(length uint16) []byte {
+		message := socketOn(5, 0)
+		native.PutUint16(message[headerLen+socketLen:], length)
+		return message
+	}
+	cut := func(length uint32) []byte { return native.AppendUint32(nil, length) }
+	noFamily := make([]byte, socketLen)
+	messages := map[string][]byte{
+		"5": socketOn(5, 0), "6": socketOn(6, 0), "7": socketOn(7, 0), "9": socketOn(9, 0),
+		"5!":          socketOn(5, unix.NLM_F_DUMP_INTR),
+		"done":        numbered(unix.NLMSG_DONE, 0, 0),
+		"done!":       numbered(unix.NLMSG_DONE, unix.NLM_F_DUMP_INTR, 0),
+		"done-ENOMEM": numbered(unix.NLMSG_DONE, 0, -int32(unix.ENOMEM)),
+		"done-empty":  encode(unix.NLMSG_DONE, 0, nil),
+		"noop":        encode(unix.NLMSG_NOOP, 0, nil),
+		"no-error":    failed(0),
+		"ENOENT":      failed(-int32(unix.ENOENT)),
+		"EACCES":      failed(-int32(unix.EACCES)),
+		"EAFNO":       failed(-int32(unix.EAFNOSUPPORT)),
+		"positive":    failed(1),
+		"no-errno":    failed(-4096),
+		"error-empty": encode(unix.NLMSG_ERROR, 0, make([]byte, 3)),
+		"other":       encode(99, 0, nil),
+		"no-family":   encode(unix.SOCK_DIAG_BY_FAMILY, 0, noFamily),
+		"short":       encode(unix.SOCK_DIAG_BY_FAMILY, 0, socketOn(5, 0)[headerLen:headerLen+socketLen-1]),
+		"length-0":    cut(0), "length-15": cut(15), "length-4G": cut(1<<32 - 1),
+		"attribute-3": attribute(3), "attribute-5": attribute(5),
+		"endless": encode(unix.NLMSG_NOOP, 0, make([]byte, 4080)),
+	}
+	errs := map[string]error{
+		"": nil, "ENOENT": unix.ENOENT, "EACCES": unix.EACCES, "ENOMEM": unix.ENOMEM, "ETIMEDOUT": unix.ETIMEDOUT,
+		"interrupted": ErrInterrupted, "malformed": ErrMalformed,
+	}
+	for _, cells := range script.Rows(`
+		# datagrams with messages | the ports that are visited | the error
+		5 6 / done / 7 / done              | 5 6 7 |
+		9 6 done / done                    | 6     |
+		done 5 / done                      |       |
+		noop / done-empty / no-error       |       |
+		5! / 6 / done / 7 done             | 5 6 7 | interrupted
+		done / 7 done!                     | 7     | interrupted
+		5! / done / EAFNO                  | 5     | interrupted
+		ENOENT                             |       | ENOENT
+		5 / done-ENOMEM                    | 5     | ENOMEM
+		# a kernel without IPv6
+		5 / done / ENOENT                  | 5     |
+		done / EACCES                      |       | EACCES
+		5                                  | 5     | ETIMEDOUT
+		5 length-0                         | 5     | malformed
+		length-15 done                     |       | malformed
+		length-4G done                     |       | malformed
+		attribute-3                        |       | malformed
+		attribute-5                        |       | malformed
+		endless done                       |       | malformed
+		other                              |       | malformed
+		short                              |       | malformed
+		no-family                          |       | malformed
+		error-empty                        |       | malformed
+		positive                           |       | malformed
+		no-errno                           |       | malformed
+	`) {
+		var datagrams [][]byte
+		for words := range strings.SplitSeq(cells[0], "/") {
+			var datagram []byte
+			for word := range strings.FieldsSeq(words) {
+				datagram = append(datagram, messages[word]...)
+			}
+			datagrams = append(datagrams, datagram)
+		}
+		var visited []string
+		q := Query{States: AllStates, Ports: []uint16{7, 6, 5}}
+		err := fakeConn(t, datagrams).Dump(q, func(s *tcp.Socket) { visited = append(visited, fmt.Sprint(s.Local.Port())) })
+		if !errors.Is(err, errs[cells[2]]) || strings.Join(visited, " ") != cells[1] {
+			t.Errorf("%s: visited %v, %v; want %s, %v", cells[0], visited, err, cells[1], errs[cells[2]])
 		}
 	}
-	for name, datagram := range map[string][]byte{
-		"cut":                     five[:30],
-		"longer than the buffer":  slices.Concat(encode(unix.NLMSG_NOOP, 0, make([]byte, 4080)), done),
-		"another type":            encode(99, 0, nil),
-		"a short socket":          encode(unix.SOCK_DIAG_BY_FAMILY, 0, five[headerLen:headerLen+socketLen-1]),
-		"no family":               encode(unix.SOCK_DIAG_BY_FAMILY, 0, make([]byte, socketLen)),
-		"an error without number": encode(unix.NLMSG_ERROR, 0, make([]byte, 3)),
-		"a positive number":       failed(1),
-		"no such errno":           failed(-4096),
-	} {
-		if err := fakeConn(t, datagram).Dump(q, func(*tcp.Socket) {}); !errors.Is(err, ErrMalformed) {
-			t.Errorf("%s: %v, want %v", name, err, ErrMalformed)
-		}
+}
+
+// TestRequest: the bytes of a request without ports. (TestPorts has others, for a kernel.)
+func TestRequest(t *testing.T) {
+	payload := make([]byte, requestLen)
+	payload[0], payload[1], payload[2] = unix.AF_INET6, unix.IPPROTO_TCP, 2
+	native.PutUint32(payload[4:], 0x1ffe) // all states but 0
+	want := encode(unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_REQUEST|unix.NLM_F_DUMP, payload)
+	if got := appendRequest(nil, unix.AF_INET6, Query{States: AllStates, Info: true}, nil); !bytes.Equal(got, want) {
+		t.Errorf("% x\nwant % x", got, want)
 	}
 }

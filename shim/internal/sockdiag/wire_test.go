@@ -91,27 +91,6 @@ func FuzzWire(f *testing.F) {
 	})
 }
 
-// TestLengths: the lengths in a message of 20 bytes, and in an attribute of 9, may be from the
-// header's to these. The rest begins at a multiple of four bytes.
-func TestLengths(t *testing.T) {
-	b := make([]byte, 20)
-	for _, length := range []int{0, 15, 16, 17, 20, 21, 1<<32 - 1} {
-		native.PutUint32(b, uint32(length))
-		_, rest, err := nextMessage(b)
-		if good := length >= 16 && length <= 20; good != (err == nil) || good && len(rest) != 20-align(length) {
-			t.Errorf("message length %d: %v, rest of %d bytes", length, err, len(rest))
-		}
-	}
-	b = b[:9]
-	for _, length := range []int{0, 3, 4, 5, 8, 9, 10, 1<<16 - 1} {
-		native.PutUint16(b, uint16(length))
-		_, _, rest, err := nextAttribute(b)
-		if good := length >= 4 && length <= 9; good != (err == nil) || good && len(rest) != max(0, 9-align(length)) {
-			t.Errorf("attribute length %d: %v, rest of %d bytes", length, err, len(rest))
-		}
-	}
-}
-
 // TestOldKernels: older kernels send a shorter struct tcp_info.
 func TestOldKernels(t *testing.T) {
 	long := bytes.Repeat([]byte{1}, 300)

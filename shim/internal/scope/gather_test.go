@@ -1,0 +1,246 @@
+package scope
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+)
+
+func TestMain(m *testing.M) { netns.Main(m, 0) }
+
+// fakeProc makes a directory like /proc, of files with these texts. A text that begins with an arrow
+// makes a symbolic link, and a name that ends with a slash a directory.
+func fakeProc(t *testing.T, files map[string]string) procfs.Root {
+	t.Helper()
+	top := t.TempDir()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(top, name)
+		os.MkdirAll(filepath.Dir(path), 0o700)
+		var err error
+		target, isLink := strings.CutPrefix(files[name], "->")
+		switch {
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(path, 0o700)
+		case isLink:
+			err = os.Symlink(target, path)
+		default:
+			err = os.WriteFile(path, []byte(files[name]), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return procfs.Root(top)
+}
+
+// statOf is the stat file of a process.
+func statOf(state string, parent int, threads string) string {
+	return fmt.Sprintf("9 (a) %s %d 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 %s 0", state, parent, threads)
+}
+
+// TestHeldSockets: whose descriptors are read. What cannot be looked at is an error. Each process
+// has a socket, whose inode is the process's number.
+func TestHeldSockets(t *testing.T) {
+	me := os.Getpid()
+	pids := map[string]int{"init": 1, "me": me, "a": me + 1, "b": me + 2, "c": me + 3, "d": me + 4}
+	for _, cells := range script.Rows(`
+		# name | options of /proc | processes and their parents | found | an error
+		alone                       | rw                   |                     |         |
+		a family, and a stranger    | rw                   | a:me b:c c:a d:init | a b c   |
+		the whole namespace         | rw                   | a:me b:c c:a d:init | a b c d |
+		an unreadable parent        | rw                   | a:me b:?            | a       | bad
+		hidden                      | rw,hidepid=invisible | a:me                | a       | bad
+		the whole namespace, hidden | rw,hidepid=4         | a:me                | a       | bad
+		another namespace           |                      | a:me                |         | bad
+	`) {
+		files := map[string]string{"self": fmt.Sprint("->", me)}
+		if cells[1] == "" {
+			files["self"] = fmt.Sprint("->", me+1)
+		}
+		files[fmt.Sprintf("%d/stat", me)] = statOf("S", 1, "1")
+		for word := range strings.FieldsSeq(cells[2]) {
+			pid, parent, _ := strings.Cut(word, ":")
+			files[fmt.Sprintf("%d/fd/3", pids[pid])] = fmt.Sprintf("->socket:[%d]", pids[pid])
+			stat := fmt.Sprintf("%d/stat", pids[pid])
+			if parent == "?" {
+				files[stat+"/"] = ""
+			} else {
+				files[stat] = statOf("S", pids[parent], "1")
+			}
+		}
+		root := fakeProc(t, files)
+		mounts := fmt.Sprintf("1 2 0:3 / %s rw - proc proc %s\n", root, cells[1])
+		testutil.WriteFile(t, fmt.Sprintf("%s/%d/mountinfo", root, me), mounts)
+		want := Inodes{}
+		for name := range strings.FieldsSeq(cells[3]) {
+			want[uint32(pids[name])] = true
+		}
+		whole := strings.HasPrefix(cells[0], "the whole")
+		got := HeldSockets(root, whole)
+		if !maps.Equal(got.Inodes, want) || (got.Err != nil) != (cells[4] == "bad") {
+			t.Errorf("%s: %v; want %v", cells[0], got, want)
+		}
+	}
+}
+
+// TestProcessStates: the states of processes without sockets. A file named fd stands for
+// an unreadable directory.
+func TestProcessStates(t *testing.T) {
+	for _, cells := range script.Rows(`
+		# name | fd | the stat file: state and threads | an error
+		reaped                                  |             |     |
+		reaped meanwhile                        | unreadable  |     |
+		without descriptors                     | empty       | S 1 |
+		a zombie                                | empty       | Z 1 |
+		a zombie, unreadable                    | unreadable  | Z 1 |
+		the first thread has ended              | empty       | Z 3 | bad
+		the first thread has ended, unreadable  | unreadable  | Z 3 | bad
+		unreadable                              | unreadable  | S 1 | bad
+		unreadable, and odd                     | unreadable  | odd | bad
+	`) {
+		files := map[string]string{}
+		switch cells[1] {
+		case "unreadable":
+			files["9/fd"] = ""
+		case "empty":
+			files["9/fd/"] = ""
+		}
+		if state, threads, found := strings.Cut(cells[2], " "); found {
+			files["9/stat"] = statOf(state, 7, threads)
+		} else if state != "" {
+			files["9/stat"] = "9 (a) S"
+		}
+		held := Sockets{Inodes: Inodes{}}
+		if err := held.add(fakeProc(t, files), 9); (err != nil) != (cells[3] == "bad") {
+			t.Errorf("%s: %v", cells[0], err)
+		}
+	}
+}
+
+func TestSocketInode(t *testing.T) {
+	if n, ok := SocketInode([]byte("socket:[4294967295]")); n != 1<<32-1 || !ok {
+		t.Error(n, ok)
+	}
+	for _, target := range []string{"pipe:[5]", "socket:[5", "socket:5]", "socket:[]", "socket:[4294967296]", "/tmp/socket:[5]"} {
+		if n, ok := SocketInode([]byte(target)); ok {
+			t.Errorf("%q: %d", target, n)
+		}
+	}
+}
+
+// TestUnseen: which sockets of a child make "no listener" uncertain.
+func TestUnseen(t *testing.T) {
+	netns.Need(t)
+	child := exec.Command("cat")
+	want := map[string]bool{}
+	for _, c := range []struct {
+		family, kind, protocol int
+		word                   string
+	}{
+		{unix.AF_VSOCK, unix.SOCK_STREAM, 0, "vsock sockets"},
+		{unix.AF_INET, unix.SOCK_RAW, 253, "raw sockets"},
+		{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, "SCTP sockets"},
+		{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE, `sockets of the protocol "UDP-Lite"`},
+		{unix.AF_PACKET, unix.SOCK_RAW, 0, ""},
+		{unix.AF_INET, unix.SOCK_DGRAM, 0, ""},
+		{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, ""},
+	} {
+		fd, err := unix.Socket(c.family, c.kind|unix.SOCK_CLOEXEC, c.protocol)
+		if err != nil {
+			t.Logf("no socket for %q: %v", c.word, err)
+			continue
+		}
+		child.ExtraFiles = append(child.ExtraFiles, os.NewFile(uintptr(fd), "socket"))
+		want[c.word] = true
+	}
+	delete(want, "")
+	stdin, stdout := testutil.Must(child.StdinPipe()), testutil.Must(child.StdoutPipe())
+	if err := child.Start(); err != nil {
+		t.Skip("cannot start cat: ", err)
+	}
+	defer child.Wait()
+	defer stdin.Close()
+	testutil.Must(stdin.Write([]byte("x")))
+	testutil.Must(io.ReadFull(stdout, make([]byte, 1)))
+	for _, file := range child.ExtraFiles {
+		file.Close() // or it would be a socket of lameduck's own
+	}
+	s := Find(Query{})
+	if slices.Sort(s.Unseen); !slices.Equal(s.Unseen, slices.Sorted(maps.Keys(want))) || !s.Complete {
+		t.Errorf("%+v, want %v", s, want)
+	}
+}
+
+// TestSocketKind: an error is never "there is none", unless the socket is closed or the
+// system names no protocols.
+func TestSocketKind(t *testing.T) {
+	for err, unseen := range map[error]bool{
+		unix.ENOENT: false, unix.ESRCH: false, unix.EOPNOTSUPP: false, unix.ENODATA: false, unix.ENOSYS: false,
+		unix.EACCES: true, unix.EPERM: true,
+	} {
+		if got := socketKind("", err); (got != "") != unseen {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
+}
+
+// TestGroups: the groups below ours, also if a cgroup namespace hides our path. Any directory may
+// stand for a group.
+func TestGroups(t *testing.T) {
+	for _, path := range []string{"/own", "/", "/../own"} {
+		proc := fakeProc(t, map[string]string{
+			"self/cgroup":          "1:name=systemd:/b\n0::" + path + "\n",
+			"top/own/sub/":         "",
+			"top/own/cgroup.procs": "",
+		})
+		top := filepath.Join(proc.String(), "top")
+		testutil.WriteFile(t, proc.String()+"/self/mountinfo", "1 2 0:3 / "+top+" rw - cgroup2 none rw\n")
+		ids := readCgroups(proc, inode(top+"/own"))
+		if ids.Err != nil || !slices.Equal(ids.Below, []uint64{inode(top + "/own/sub")}) {
+			t.Errorf("%s: %+v", path, ids)
+		}
+	}
+	if ids := readCgroups("/proc", 1); ids.Err != nil || ids.usable() {
+		t.Errorf("the root: %+v", ids)
+	}
+	if ids := readCgroups("/proc", 1<<60); ids.Err == nil || !ids.usable() {
+		t.Errorf("no such group: %+v", ids)
+	}
+}
+
+// TestLocate: where a mount of a part of the hierarchy shows a group.
+func TestLocate(t *testing.T) {
+	for _, c := range []struct{ root, path, want string }{
+		{"/", "/a/b", "/cg/a/b"},
+		{"/a", "/a/b", "/cg/b"},
+		{"/a", "/a", "/cg"},
+		{"/a", "/ab", ""},
+		{"/..", "/", ""},
+	} {
+		got, ok := locate(procfs.Mount{Root: c.root, Point: "/cg"}, c.path)
+		if got != c.want || ok != (c.want != "") {
+			t.Errorf("%+v: %q, %v", c, got, ok)
+		}
+	}
+}
+
+// TestNoProc: without /proc no list is complete.
+func TestNoProc(t *testing.T) {
+	s := Decide(Gather(Query{Proc: procfs.Root(t.TempDir()), Cgroup: 5}))
+	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {
+		t.Errorf("%+v", s)
+	}
+}
