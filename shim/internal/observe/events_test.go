@@ -2,7 +2,6 @@ package observe
 
 import (
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
-
-func none(*tcp.Socket) bool { return false }
 
 // TestEventsMissed: lost events and errors are noted, and make a burst of few.
 func TestEventsMissed(t *testing.T) {
@@ -29,26 +26,32 @@ func TestEventsMissed(t *testing.T) {
 		e := events{reader: &c.reader}
 		e.read(trigger)
 		bursting := e.bursting()
-		var rest traffic.Rest
-		e.endSample(&rest, none)
-		if rest.MissedAt.Equal(trigger) != c.missed || bursting != c.bursting || e.bursting() {
-			t.Errorf("%s: missed at %v, bursting %v, then %v", name, rest.MissedAt, bursting, e.bursting())
+		if missed := e.missedIn(trigger); missed != c.missed || bursting != c.bursting || e.bursting() {
+			t.Errorf("%s: missed %v, bursting %v, then %v", name, missed, bursting, e.bursting())
 		}
 	}
 }
 
+// missedIn reports whether events were missed, at the end of a sample.
+func (e *events) missedIn(sample time.Time) bool {
+	var rest traffic.Rest
+	e.endSample(&rest, func(*tcp.Socket) bool { return false })
+	return rest.MissedAt.Equal(sample)
+}
+
 // TestEventsPaused: in a flood the groups are left for a second, during which activity is
-// certain. As many events in a longer time are no flood.
+// certain, and further ports are for later. As many events in a longer time are no flood.
 func TestEventsPaused(t *testing.T) {
 	netns.Need(t)
 	f := &fakeEvents{ended: 6000}
-	e := events{reader: f, ports: scope.Ports{80}, countedFrom: trigger.Add(-time.Second)}
+	e := events{reader: f, countedFrom: trigger.Add(-time.Second)}
 	e.read(trigger)
 	if !e.reporting() {
 		t.Error("6000 events in a second are a flood")
 	}
 	f.ended = 6000
 	e.read(trigger)
+	e.setPorts(scope.Ports{80})
 	if e.reporting() || !f.closed {
 		t.Fatal("6000 events at once are not a flood")
 	}
@@ -58,34 +61,19 @@ func TestEventsPaused(t *testing.T) {
 	}{{0, true, false}, {999 * time.Millisecond, true, false}, {time.Second, true, true}, {2 * time.Second, false, true}} {
 		at := trigger.Add(step.after)
 		e.beginSample(at)
-		var rest traffic.Rest
-		e.endSample(&rest, none)
-		if rest.MissedAt.Equal(at) != step.missed || e.reporting() != step.reporting {
-			t.Errorf("after %v: missed at %v, reporting %v", step.after, rest.MissedAt, e.reporting())
+		if missed := e.missedIn(at); missed != step.missed || e.reporting() != step.reporting {
+			t.Errorf("after %v: missed %v, reporting %v", step.after, missed, e.reporting())
 		}
 	}
 	e.close()
 }
 
-// TestEventsSetPorts: the reader gets further ports, and a reader without a filter for the
-// ports is closed. In a flood the ports are for later.
-func TestEventsSetPorts(t *testing.T) {
-	more := scope.Ports{80, 81}
-	f := &fakeEvents{}
-	e := events{reader: f, ports: scope.Ports{80}}
-	e.setPorts(more)
-	if !slices.Equal(f.ports, more) || !slices.Equal(e.ports, more) || !e.reporting() {
-		t.Errorf("%v, %v", f.ports, e.ports)
-	}
-	f.err = errDenied
-	e.setPorts(more)
-	if e.reporting() || !f.closed {
+// TestEventsUnfiltered: a reader whose filter cannot get a further port is closed.
+func TestEventsUnfiltered(t *testing.T) {
+	f := &fakeEvents{err: errDenied}
+	e := events{reader: f}
+	if e.setPorts(scope.Ports{80, 81}); e.reporting() || !f.closed {
 		t.Error("events of the new port are filtered out")
-	}
-	e = events{floodedAt: trigger}
-	e.setPorts(more)
-	if e.reporting() || !slices.Equal(e.ports, more) {
-		t.Errorf("in a flood: %v", e.ports)
 	}
 }
 
@@ -113,11 +101,9 @@ func TestEventsWait(t *testing.T) {
 			t.Errorf("%s: not read", name)
 		}
 	}
-	for name, e := range map[string]events{"without events": {}, "bursting": {missedAt: trigger, reader: &fakeEvents{}}} {
-		until := time.Now().Add(30 * time.Millisecond)
-		e.wait(until)
-		if time.Now().Before(until) {
-			t.Errorf("%s: wait returned early", name)
-		}
+	until := time.Now().Add(30 * time.Millisecond)
+	e := events{missedAt: trigger, reader: &fakeEvents{}}
+	if e.wait(until); time.Now().Before(until) {
+		t.Error("wait returned early")
 	}
 }

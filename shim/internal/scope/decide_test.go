@@ -130,47 +130,27 @@ func TestNeverNone(t *testing.T) {
 	}
 }
 
-// TestOwns: which sockets are ours, at first and after more listeners were found. Ports found later
-// are added once.
+// TestOwns: which sockets are ours, by inode and control group, at first and after more listeners were
+// found. Ports found later are added once.
 func TestOwns(t *testing.T) {
 	facts := parseFacts(t, "around own held=7 shim=8")
-	s := Decide(facts)
 	later := Decide(parseFacts(t, "listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60 own below=52 held=92"))
-	sockets := map[string]struct {
-		inode     uint32
-		cgroup    uint64
-		now, then bool
-	}{
-		"our group":            {0, 50, true, true},
-		"a group below":        {0, 51, true, true},
-		"a descriptor of ours": {7, 60, true, true},
-		"lameduck's own":       {8, 0, true, true},
-		"a neighbor":           {9, 60, false, false},
-		"nobody":               {0, 0, false, false},
-		"a later group":        {9, 52, false, true},
-		"a later descriptor":   {92, 0, false, true},
-	}
-	for name, c := range sockets {
-		if got := s.Owns(&tcp.Socket{Inode: c.inode, Cgroup: c.cgroup}); got != c.now {
-			t.Errorf("%s: %v", name, got)
-		}
+	sockets := parseFacts(t, "listen=1/50 listen=2/51 listen=3/60 listen=7/60 listen=8/0 listen=0/0 listen=4/52 listen=92/0").Listeners
+	s := Decide(facts)
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 7, 8}) {
+		t.Errorf("owns %v", got)
 	}
 	for _, want := range []Ports{{70, 90, 92}, nil} {
 		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, Ports{70, 80, 81, 90, 92}) {
 			t.Errorf("added %v, now %v", added, s.Ports)
 		}
 	}
-	for name, c := range sockets {
-		if got := s.Owns(&tcp.Socket{Inode: c.inode, Cgroup: c.cgroup}); got != c.then {
-			t.Errorf("later, %s: %v", name, got)
-		}
-	}
-	if facts.Held.Inodes.Has(92) {
-		t.Error("what was learnt is in the facts")
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Inodes.Has(92) {
+		t.Errorf("owns %v later; facts %+v", got, facts)
 	}
 	root := Decide(parseFacts(t, "own=1"))
 	root.Extend(&later)
-	if root.Owns(&tcp.Socket{Cgroup: 1}) || root.Owns(&tcp.Socket{Cgroup: 52}) {
-		t.Error("groups are known in a hierarchy without groups")
+	if got := portsOf(parseFacts(t, "listen=5/1 listen=6/52").Listeners, root.Owns); len(got) > 0 {
+		t.Errorf("in a hierarchy without groups: owns %v", got)
 	}
 }
