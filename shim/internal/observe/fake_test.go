@@ -21,9 +21,8 @@ var (
 	errDenied = errors.New("denied")
 )
 
-// fakeDumper is a dumper of given sockets, or of a real source.
+// fakeDumper is a dumper of given sockets.
 type fakeDumper struct {
-	real    dumper
 	sockets []tcp.Socket
 	errs    []error // of the next dumps
 	dumps   int
@@ -35,10 +34,8 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error)
 		err = f.errs[0]
 		f.errs = f.errs[1:]
 	}
-	if err == nil && f.real != nil {
-		return f.real.Dump(q, visit)
-	}
-	for _, s := range f.sockets {
+	var s tcp.Socket // reused, as by sockdiag
+	for _, s = range f.sockets {
 		if q.States&sockdiag.In(s.State) != 0 && (len(q.Ports) == 0 || slices.Contains(q.Ports, s.Local.Port())) {
 			visit(&s)
 		}
@@ -67,7 +64,7 @@ func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
 	if f.read != nil {
 		f.read()
 	}
-	var s tcp.Socket // reused, as by sockdiag
+	var s tcp.Socket // reused
 	for i := range f.ended {
 		s = tcp.Socket{State: tcp.Close, Cookie: uint64(i + 1), Local: serverEnd, Remote: clientEnd, HasInfo: true}
 		s.Info.Received = 9
@@ -110,6 +107,13 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	initial, err := s.observer.counters()
 	s.observer.opens.begin(initial, err, false)
 	return s, f, e
+}
+
+// kept returns a connection that nobody has used for an hour.
+func kept(cookie uint64) tcp.Socket {
+	s := tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: clientEnd, Cookie: cookie, Inode: 1, HasInfo: true}
+	s.Info = tcp.Info{Received: 300, Sent: 600, LastReceived: 2 * time.Hour, LastSent: time.Hour, LastAcked: time.Hour}
+	return s
 }
 
 // local returns a connection over loopback.

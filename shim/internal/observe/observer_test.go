@@ -1,66 +1,42 @@
 package observe
 
 import (
-	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
-
-// realSampler returns a sampler of a listener, and a function that adds a connection.
-func realSampler(t *testing.T, start time.Time) (s *Sampler, connect func()) {
-	netns.Need(t)
-	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	t.Cleanup(func() { l.Close() })
-	s = newSampler(config(start, uint16(l.Addr().(*net.TCPAddr).Port)), nil)
-	s.scan()
-	if s.observer.name() != SockDiag || !s.observer.events.reporting() {
-		t.Skipf("no sock_diag: %s", s.observer.source.trouble())
-	}
-	t.Cleanup(func() {
-		s.observer.source.close()
-		s.observer.events.close()
-	})
-	return s, func() {
-		client := testutil.Must(net.Dial("tcp", l.Addr().String()))
-		server := testutil.Must(l.Accept())
-		t.Cleanup(func() {
-			client.Close()
-			server.Close()
-		})
-	}
-}
 
 // TestObserverFallsBack: a source that fails during a sample is replaced at once by
 // /proc/net if the failure is permanent, and else after three samples in a row, which are
 // incomplete. Open connections are not new to the next source.
 func TestObserverFallsBack(t *testing.T) {
+	root := t.TempDir()
+	os.Mkdir(root+"/net", 0o700)
+	testutil.WriteFile(t, root+"/net/tcp", "sl local_address rem_address st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode\n"+
+		"0: 0100000A:0050 0200000A:0FA0 01 00000000:00000000 00:00000000 00000000 0 0 1 1 0 20 4 30 10 -1\n")
 	for err, incomplete := range map[error]int{unix.EPERM: 0, unix.ENOBUFS: maxFailures - 1} {
-		start := time.Now()
-		s, connect := realSampler(t, start)
-		connect()
-		s.take(start)
-		o := s.observer
-		o.source.conn.Close()
-		o.source.conn = &fakeDumper{errs: slices.Repeat([]error{err}, maxFailures)}
+		s, f, e := fakeSampler(kept(99))
+		s.observer.source.root = procfs.Root(root)
+		s.take(trigger)
+		f.errs = slices.Repeat([]error{err}, maxFailures)
 		for i := range maxFailures + 1 {
-			s.take(start.Add(time.Duration(i+1) * time.Second))
+			s.take(trigger.Add(time.Duration(i+1) * time.Second))
 			got := s.snapshot
 			if i < incomplete {
-				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || !o.events.reporting() {
+				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || e.closed {
 					t.Errorf("%v, sample %d: %+v", err, i, got)
 				}
 				continue
 			}
-			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || o.events.reporting() {
+			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || !e.closed || s.observer.events.reporting() {
 				t.Errorf("%v, sample %d: %s, %s", err, i, got.Observer, got.Trouble)
 			}
 			if got.Open != 1 || got.Accepted != 0 || got.More {
@@ -74,9 +50,7 @@ func TestObserverFallsBack(t *testing.T) {
 // condition, and says nothing about the source. Events that arrived meanwhile count; connections
 // that the next sample shows are not new.
 func TestObserverFailsOnce(t *testing.T) {
-	kept := tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: clientEnd, Cookie: 99, Inode: 1, HasInfo: true}
-	kept.Info = tcp.Info{Received: 300, Sent: 600, LastReceived: 2 * time.Hour, LastSent: time.Hour, LastAcked: time.Hour}
-	s, f, e := fakeSampler(kept)
+	s, f, e := fakeSampler()
 	for i, sample := range []struct {
 		err      error
 		ended    int // connections
@@ -91,7 +65,7 @@ func TestObserverFailsOnce(t *testing.T) {
 		{nil, 0, 20 * usual.QuietFor, stop.ConditionMet, 1},
 	} {
 		failed := sample.err != nil
-		f.errs, f.sockets, e.ended = nil, []tcp.Socket{kept}, sample.ended
+		f.errs, f.sockets, e.ended = nil, []tcp.Socket{kept(99)}, sample.ended
 		if failed {
 			f.errs, f.sockets = []error{sample.err}, nil
 		}
@@ -120,11 +94,7 @@ func TestObserverUnobservable(t *testing.T) {
 		{func(o *observer) { o.source.fallBack(errDenied) }, stop.ConditionMet, ProcNet, denied},
 		{func(o *observer) { o.source.root = "/no/such" }, stop.Unobservable, None, denials},
 		{func(o *observer) { o.source.root = "" }, stop.ConditionMet, ProcNet, denied},
-		{func(o *observer) { o.scope.Ports = nil }, stop.NoListeners, ProcNet, denied},
-		{func(o *observer) { o.scope.UDP = []uint16{53} }, stop.UDPOnly, ProcNet, denied},
-		{func(o *observer) { o.scope.Complete = false }, stop.Unobservable, ProcNet, denied},
-		{func(o *observer) { o.source = source{conn: &fakeDumper{}} }, stop.Unobservable, "", ""},
-		{func(o *observer) { o.scope = scope.Scope{Complete: true, Unix: []string{"/a"}} }, stop.Unseen, "", ""},
+		{func(o *observer) { o.scope.Ports, o.source = nil, source{conn: &fakeDumper{}} }, stop.NoListeners, "", ""},
 	} {
 		step.change(s.observer)
 		s.take(trigger.Add(usual.QuietFor))
@@ -141,15 +111,14 @@ func TestObserverUnobservable(t *testing.T) {
 // TestSampleAllocations: the allocations of a sample do not depend on the number of
 // connections.
 func TestSampleAllocations(t *testing.T) {
-	start := time.Now()
-	s, connect := realSampler(t, start)
+	s, f, _ := fakeSampler()
 	count := func() float64 {
-		s.take(start)
-		return testing.AllocsPerRun(20, func() { s.take(start) })
+		s.take(trigger)
+		return testing.AllocsPerRun(20, func() { s.take(trigger) })
 	}
 	few := count()
-	for range 300 {
-		connect()
+	for i := range 300 {
+		f.sockets = append(f.sockets, kept(uint64(i+1)))
 	}
 	if many := count(); many > few+50 || s.snapshot.Open != 300 {
 		t.Errorf("%v allocations with no connection, %v with %d", few, many, s.snapshot.Open)

@@ -1,10 +1,7 @@
 package procfs
 
 import (
-	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -41,54 +38,40 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestStat: a name may hold any bytes.
-func TestStat(t *testing.T) {
-	want := Process{PID: 12, Parent: 7, State: 'S', Threads: 3, Start: 99}
-	if got, err := parseStat(12, []byte(statLine)); err != nil || got != want {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
-	}
-}
-
-// TestChild: the facts about a child process.
-func TestChild(t *testing.T) {
-	cmd := exec.Command("cat", "-", "")
-	cmd.Env = []string{"A=1", "B="}
-	stdin, stdout := testutil.Must(cmd.StdinPipe()), testutil.Must(cmd.StdoutPipe())
-	if err := cmd.Start(); err != nil {
-		t.Skip("cannot start cat: ", err)
-	}
-	defer cmd.Wait()
-	defer stdin.Close()
-	// Start returns inside execve(2), before the kernel has set the arguments in /proc.
-	testutil.Must(stdin.Write([]byte("x")))
-	testutil.Must(io.ReadFull(stdout, make([]byte, 1)))
+// TestSelf: the facts about our own process.
+func TestSelf(t *testing.T) {
 	var proc Root
-	pid := cmd.Process.Pid
-	p, err := proc.Process(pid)
-	if err != nil || p.PID != pid || p.Parent != os.Getpid() || p.Start == 0 || p.Threads != 1 || p.Dead() {
-		t.Errorf("%+v, %v; want pid %d, parent %d", p, err, pid, os.Getpid())
+	p, err := proc.Process(os.Getpid())
+	if err != nil || p.PID != os.Getpid() || p.Parent != os.Getppid() || p.Start == 0 || p.Threads == 0 || p.Dead() {
+		t.Errorf("%+v, %v", p, err)
 	}
-	if args, err := proc.Arguments(pid); err != nil || !slices.Equal(args, cmd.Args) {
+	if pids, err := proc.Processes(); err != nil || !slices.Contains(pids, os.Getpid()) {
+		t.Errorf("processes %v, %v", pids, err)
+	}
+	if args, err := proc.Arguments(Self); err != nil || !slices.Equal(args, os.Args) {
 		t.Errorf("arguments %q, %v", args, err)
 	}
-	if env, err := proc.Environment(pid); err != nil || !slices.Equal(env, cmd.Env) {
+	if env, err := proc.Environment(Self); err != nil || !slices.Equal(env, os.Environ()) {
 		t.Errorf("environment %q, %v", env, err)
 	}
-	if exe, err := proc.Executable(pid); err != nil || !filepath.IsAbs(exe) {
+	if exe, err := proc.Executable(Self); exe != testutil.Must(os.Executable()) {
 		t.Errorf("executable %q, %v", exe, err)
 	}
-	if mask, err := proc.Caught(pid); err != nil || mask != 0 {
-		t.Errorf("caught: %x, %v; cat catches nothing", mask, err)
+	if mask, err := proc.Caught(Self); err != nil || mask>>(unix.SIGURG-1)&1 == 0 {
+		t.Errorf("caught: %x, %v; a Go program catches URG", mask, err)
 	}
 }
 
 // TestArgumentsWithoutEnd: a command line of any length, such as a process may declare at no
-// cost, is read to a limit.
+// cost, is read to a limit. Arguments may be empty.
 func TestArgumentsWithoutEnd(t *testing.T) {
 	root := fakeProc(t, "== 7/stat\n"+statLine)
-	if err := os.Symlink("/dev/zero", root.path(7, "cmdline")); err != nil {
-		t.Fatal(err)
+	testutil.WriteFile(t, root.path(7, "cmdline"), "cat\x00\x00")
+	if args, err := root.Arguments(7); err != nil || !slices.Equal(args, []string{"cat", ""}) {
+		t.Errorf("%q, %v", args, err)
 	}
+	os.Remove(root.path(7, "cmdline"))
+	os.Symlink("/dev/zero", root.path(7, "cmdline"))
 	if args, err := root.Arguments(7); err != nil || len(args) != maxArguments {
 		t.Errorf("%d arguments, %v", len(args), err)
 	}

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -87,66 +87,60 @@ func TestRecordedGVisor(t *testing.T) {
 
 const (
 	tcpHeader  = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	tcpRow     = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 31 10 0\n"
+	tcpRow     = "   0: 7F00007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 31 10 0\n"
 	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 	unixRow    = "0000000000000000: 00000002 00000000 00010000 0001 01 77 /a\n"
 	snmpNames  = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
 	statLine   = "12 (a) Z 1 (b c) S 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1000\n"
 )
 
-// parsers are the parsers of this package, each as a function that returns how many sockets or
-// other things it has found.
-var parsers = map[string]func(text string) (n int, err error){
-	"tcp": func(text string) (n int, err error) {
-		err = eachRow(strings.NewReader(text), func(r row) bool { n++; return isTCP(&r) })
-		return n, err
+// parsers are the parsers of this package.
+var parsers = map[string]func(text string) (any, error){
+	"tcp": func(text string) (any, error) {
+		var found []row
+		err := eachRow(strings.NewReader(text), func(r row) bool {
+			found = append(found, r)
+			return isTCP(&r)
+		})
+		return found, err
 	},
-	"unix": func(text string) (int, error) {
-		found, err := parseUnix(strings.NewReader(text))
-		return len(found), err
-	},
-	"snmp": func(text string) (int, error) {
-		_, err := parseCounters(text)
-		return 1, err
-	},
-	"range": func(text string) (int, error) {
-		r, err := parsePortRange(text)
-		return int(r.Last-r.First) + 1, err
-	},
-	"stat": func(text string) (int, error) {
-		p, err := parseStat(12, []byte(text))
-		return p.Threads, err
-	},
+	"unix":  func(text string) (any, error) { return parseUnix(strings.NewReader(text)) },
+	"snmp":  func(text string) (any, error) { return parseCounters(text) },
+	"range": func(text string) (any, error) { return parsePortRange(text) },
+	"stat":  func(text string) (any, error) { return parseStat(12, []byte(text)) },
 }
 
-// TestNonsense: a good text, and faults anywhere in it, which are errors.
+// TestNonsense: what a good text shows, and faults anywhere in it, which are errors.
 func TestNonsense(t *testing.T) {
+	goodRow := row{pingpong: true}
+	goodRow.State, goodRow.Unread, goodRow.Inode = tcp.Listen, 1, 77
+	goodRow.Local, goodRow.Remote = netip.MustParseAddrPort("127.0.0.127:8080"), netip.MustParseAddrPort("0.0.0.0:0")
 	for name, c := range map[string]struct {
 		good  string
-		n     int
+		shows any
 		wrong []string // texts, or OLD→NEW of a part of the good one
 	}{
-		"tcp": {tcpHeader + tcpRow, 1, []string{
-			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "0100007F:1F90→0100007:1F90", "1F90→1F9", "7F:1F→7F1F", "0A→XA", "0A →1A ",
+		"tcp": {tcpHeader + tcpRow, []row{goodRow}, []string{
+			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F", "0A→XA", "0A →1A ",
 			"0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
 			"77 3 0 100 0 31 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
 		}},
-		"unix":  {unixHeader + unixRow, 1, []string{"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx"}},
-		"snmp":  {snmpNames + "Tcp: 1 2 3 4\n", 1, []string{"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4"}},
-		"range": {"10 12\n", 3, []string{"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→"}},
-		"stat":  {statLine, 3, []string{"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→"}},
+		"unix":  {unixHeader + unixRow, []Unix{{77, "/a"}}, []string{"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx"}},
+		"snmp":  {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4}, []string{"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4"}},
+		"range": {"10 12\n", PortRange{10, 12}, []string{"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→"}},
+		"stat":  {statLine, Process{12, 7, 'S', 3, 99}, []string{"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→"}},
 	} {
 		parse := parsers[name]
-		if n, err := parse(c.good); n != c.n || err != nil {
-			t.Errorf("%s: %d found, %v; want %d", name, n, err, c.n)
+		if got, err := parse(c.good); !reflect.DeepEqual(got, c.shows) || err != nil {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.shows)
 		}
 		for _, wrong := range c.wrong {
 			text := wrong
 			if from, to, found := strings.Cut(wrong, "→"); found {
 				text = strings.Replace(c.good, from, to, 1)
 			}
-			if n, err := parse(text); err == nil || text == c.good {
-				t.Errorf("%s: %d found in %q", name, n, text)
+			if got, err := parse(text); err == nil || text == c.good {
+				t.Errorf("%s: %+v in %q", name, got, text)
 			}
 		}
 	}
@@ -159,9 +153,10 @@ func FuzzFiles(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, parse := range parsers {
-			n, err := parse(text)
-			if rows := strings.Count(text, "\n") - 1; name == "tcp" && err == nil && n != rows {
-				t.Errorf("%d sockets from %d rows", n, rows)
+			found, err := parse(text)
+			rows, isTable := found.([]row)
+			if want := strings.Count(text, "\n") - 1; isTable && err == nil && len(rows) != want {
+				t.Errorf("%s: %d sockets from %d rows", name, len(rows), want)
 			}
 		}
 		parseMounts(text)
@@ -191,16 +186,6 @@ func TestAbsent(t *testing.T) {
 		if got, err := root.Unix(); err == nil {
 			t.Errorf("%q: Unix %v", c.files, got)
 		}
-	}
-}
-
-// TestPingPong: the mode is the lowest bit of a number.
-func TestPingPong(t *testing.T) {
-	root := fakeProc(t, "== net/tcp\n"+tcpHeader+tcpRow+strings.Replace(tcpRow, "0 31 10", "0 30 10", 1))
-	var got []bool
-	root.PingPong(func(local, remote netip.AddrPort, pingpong bool) { got = append(got, pingpong) })
-	if !slices.Equal(got, []bool{true, false}) {
-		t.Error(got)
 	}
 }
 

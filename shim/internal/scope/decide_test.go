@@ -77,18 +77,9 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 
 // describe returns a scope in the words of testdata/decisions.txt.
 func describe(s Scope) string {
-	text := s.Method.String()
-	if len(s.Ports) > 0 {
-		text += fmt.Sprint(" ", s.Ports)
-	}
-	if len(s.UDP) > 0 {
-		text += fmt.Sprint(" UDP ", s.UDP)
-	}
-	if len(s.Unix) > 0 {
-		text += fmt.Sprint(" Unix ", s.Unix)
-	}
-	if len(s.Unseen) > 0 {
-		text += fmt.Sprint(" unseen ", s.Unseen)
+	text := fmt.Sprint(s.Method, " TCP ", s.Ports, " UDP ", s.UDP, " Unix ", s.Unix, " unseen ", s.Unseen)
+	for _, empty := range []string{" TCP []", " UDP []", " Unix []", " unseen []"} {
+		text = strings.ReplaceAll(text, empty, "")
 	}
 	if s.NoListener() {
 		text += " none"

@@ -113,30 +113,28 @@ func inode(fd int) (uint32, error) {
 // connection shows the same as the dump.
 func TestDump(t *testing.T) {
 	c := openConn(t)
+	l := listen(t, "tcp", "[::1]:0", true)
+	client, server := pair(t, l, "::1")
+	testutil.Must(io.WriteString(client, "unread"))
+	testutil.Eventually(t, "received", func() bool { return onFD(server, ReadSocket).Unread == 6 })
 	for _, info := range []bool{false, true} {
-		l := listen(t, "tcp", "[::1]:0", true)
-		client, server := pair(t, l, "::1")
-		testutil.Must(io.WriteString(client, "unread"))
-		want := onFD(server, ReadSocket)
 		found := map[tcp.State]tcp.Socket{}
 		q := Query{States: In(tcp.Listen, tcp.Established), Ports: []uint16{portOf(l)}, Info: info}
-		if err := c.Dump(q, func(s *tcp.Socket) { found[s.State] = *s }); err != nil || len(found) != 2 {
-			t.Fatalf("%+v, %v", found, err)
+		err := c.Dump(q, func(s *tcp.Socket) { found[s.State] = *s })
+		if s := found[tcp.Listen]; err != nil || s.Inode != onFD(l, inode) || s.HasInfo {
+			t.Errorf("listener %+v, %v", s, err)
 		}
-		if got := found[tcp.Listen]; got.Inode != onFD(l, inode) || got.HasInfo {
-			t.Errorf("listener %+v", got)
-		}
-		got := found[tcp.Established]
-		if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != 6 || want.Unread != 6 {
+		got, want := found[tcp.Established], onFD(server, ReadSocket)
+		if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != want.Unread || got.HasInfo != info {
 			t.Errorf("connection %+v, want %+v", got, want)
 		}
-		if got.HasInfo != info || info && (got.Info.Received != 10 || want.Info.Received != 10 || got.Info.Sent != 6 || want.Info.Sent != 6) {
+		if info && (got.Info.Received != 10 || want.Info.Received != 10 || got.Info.Sent != 6 || want.Info.Sent != 6) {
 			t.Errorf("connection %+v, want %+v", got, want)
 		}
 	}
 }
 
-// TestPorts: any number of ports in a dump and in events; up to 256 runs of ports the kernel
+// TestPorts: any number of ports in a dump and in events, where up to 256 runs of ports the kernel
 // leaves the others out. Events of the first port stay when further ports are set.
 func TestPorts(t *testing.T) {
 	c := openConn(t)
@@ -153,11 +151,6 @@ func TestPorts(t *testing.T) {
 		}
 		want := newPortSet(nil, ports)
 		e := openEvents(t, ports[0])
-		if n <= 256 {
-			if sent := portsSent(c, ports); !slices.Equal(sent, want) {
-				t.Errorf("%d ports: the kernel sends %v, want %v", n, sent, want)
-			}
-		}
 		var listed []uint16
 		err := c.Dump(Query{States: In(tcp.Listen), Ports: ports}, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
 		if slices.Sort(listed); err != nil || !slices.Equal(listed, want) {
@@ -182,22 +175,9 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// portsSent returns the local ports of the listeners that the kernel sends for these ports.
-func portsSent(c *Conn, ports []uint16) (sent []uint16) {
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		request := appendRequest(nil, family, Query{States: In(tcp.Listen)}, newPortSet(nil, ports))
-		testutil.Must(unix.Write(c.fd, request))
-		r := reply{sock: &c.sock, visit: func(s *tcp.Socket) { sent = append(sent, s.Local.Port()) }}
-		for !r.done {
-			r.parse(c.buf[:testutil.Must(receive(c.fd, c.buf, 0))])
-		}
-	}
-	slices.Sort(sent)
-	return sent
-}
-
-// TestAbandonedDump: a dump whose visitor panics leaves a reply of several datagrams behind.
-func TestAbandonedDump(t *testing.T) {
+// TestManySockets: a dump after one whose visitor panics, which leaves a reply of several datagrams
+// behind. A dump allocates nothing per socket.
+func TestManySockets(t *testing.T) {
 	c := openConn(t)
 	for range 300 {
 		listen(t, "tcp4", "127.0.0.1:0", false)
@@ -210,6 +190,9 @@ func TestAbandonedDump(t *testing.T) {
 	n := 0
 	if err := c.Dump(q, func(*tcp.Socket) { n++ }); err != nil || n < 300 {
 		t.Errorf("%d sockets, %v; want at least 300", n, err)
+	}
+	if allocs := testing.AllocsPerRun(10, func() { c.Dump(q, func(*tcp.Socket) {}) }); allocs > 20 {
+		t.Errorf("%v allocations", allocs)
 	}
 }
 
@@ -235,7 +218,7 @@ func TestNetlinkSockets(t *testing.T) {
 }
 
 // TestEvents: a connection that ends has one event, whoever closes first. The FIN of the peer does
-// not count as a byte, read or unread. After a reset, bytes and the peer's port are unknown.
+// not count as a byte, read or unread.
 func TestEvents(t *testing.T) {
 	l := listen(t, "tcp", ":0", false)
 	e := openEvents(t, portOf(l))
@@ -248,22 +231,15 @@ func TestEvents(t *testing.T) {
 			server.Close()
 			client.Close()
 		},
-		"reset": func(client, server *net.TCPConn) { server.SetLinger(0); server.Close() },
 	} {
 		client, server := pair(t, l, "127.0.0.1")
-		want := tcp.Socket{State: tcp.Close, Cookie: onFD(server, ReadSocket).Cookie, HasInfo: true}
-		want.Remote = client.LocalAddr().(*net.TCPAddr).AddrPort()
-		want.Info.Received, want.Info.Sent = 4, 6
-		if name == "reset" {
-			want.Remote = netip.AddrPortFrom(want.Remote.Addr(), 0)
-			want.Info = tcp.Info{}
-		}
+		cookie := onFD(server, ReadSocket).Cookie
+		remote := client.LocalAddr().(*net.TCPAddr).AddrPort()
 		end(client, server)
 		all, _ := next(t, e, 1)
 		got := all[0]
-		if got.State != want.State || got.Cookie != want.Cookie || got.Remote != want.Remote || got.Local.Port() != portOf(l) ||
-			got.HasInfo != want.HasInfo || got.Info.Received != want.Info.Received || got.Info.Sent < want.Info.Sent {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
+		if got.State != tcp.Close || got.Cookie != cookie || got.Remote != remote || got.Info.Received != 4 || got.Info.Sent < 6 {
+			t.Errorf("%s: %+v, want cookie %d, remote address %v", name, got, cookie, remote)
 		}
 	}
 }

@@ -137,13 +137,26 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestRequest: the bytes of a request without ports. (TestPorts has others, for a kernel.)
+// TestRequest: the bytes of a request, without ports and with a run of ports and another.
 func TestRequest(t *testing.T) {
 	payload := make([]byte, requestLen)
 	payload[0], payload[1], payload[2] = unix.AF_INET6, unix.IPPROTO_TCP, 2
 	native.PutUint32(payload[4:], 0x1ffe) // all states but 0
-	want := encode(unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_REQUEST|unix.NLM_F_DUMP, payload)
-	if got := appendRequest(nil, unix.AF_INET6, Query{States: AllStates, Info: true}, nil); !bytes.Equal(got, want) {
-		t.Errorf("% x\nwant % x", got, want)
+	q := Query{States: AllStates, Info: true}
+	check := func(ports portSet) {
+		want := encode(unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_REQUEST|unix.NLM_F_DUMP, payload)
+		if got := appendRequest(nil, unix.AF_INET6, q, ports); !bytes.Equal(got, want) {
+			t.Errorf("ports %v: % x\nwant % x", ports, got, want)
+		}
 	}
+	check(nil)
+	payload = native.AppendUint16(payload, 40)
+	payload = native.AppendUint16(payload, 1)
+	for _, operation := range [][3]uint16{
+		{2, 8, 20}, {0, 0, 80}, {3, 8, 12}, {0, 0, 82}, {1, 4, 20},
+		{2, 8, 20}, {0, 0, 443}, {3, 8, 12}, {0, 0, 443},
+	} {
+		payload = native.AppendUint16(append(payload, byte(operation[0]), byte(operation[1])), operation[2])
+	}
+	check(portSet{80, 81, 82, 443})
 }
