@@ -25,7 +25,8 @@ func any4(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unsp
 func parseFacts(t *testing.T, text string) (f Facts) {
 	t.Helper()
 	f.Held.Inodes, f.Shim = Inodes{}, Inodes{}
-	for word := range strings.FieldsSeq(text) {
+	const around = "listen=82/60 listen=80/50 listen=80/50 listen=81/51 listen=83/61 established=1080/50 established=1083/61"
+	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "around", around)) {
 		name, value, hasValue := strings.Cut(word, "=")
 		var number, group uint32
 		fmt.Sscanf(value, "%d/%d", &number, &group)
@@ -36,12 +37,10 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 			f.Listeners = append(f.Listeners, listener(uint16(number), uint64(group)))
 		case "connect":
 			f.Connections = append(f.Connections, listener(uint16(number), uint64(group)))
-		case "around":
-			for _, l := range parseFacts(t, "listen=82/60 listen=80/50 listen=81/51 listen=83/61").Listeners {
-				c := l
-				c.State, c.Local = tcp.Established, any4(l.Local.Port()+1000)
-				f.Listeners = append(f.Listeners, l, l, c)
-			}
+		case "established":
+			s := listener(uint16(number), uint64(group))
+			s.State = tcp.Established
+			f.Listeners = append(f.Listeners, s)
 		case "own":
 			f.Cgroups.Own = uint64(number)
 			if !hasValue {
