@@ -127,5 +127,6 @@ func local(cookie uint64) tcp.Socket {
 
 // listenerOn returns a listener whose inode is the port's number.
 func listenerOn(port uint16, cgroup uint64) tcp.Socket {
-	return tcp.Socket{State: tcp.Listen, Local: netip.AddrPortFrom(netip.IPv4Unspecified(), port), Inode: uint32(port), Cgroup: cgroup}
+	local := netip.AddrPortFrom(netip.IPv4Unspecified(), port)
+	return tcp.Socket{State: tcp.Listen, Local: local, Inode: uint32(port), Cgroup: cgroup}
 }

@@ -43,7 +43,8 @@ func TestLatePorts(t *testing.T) {
 		o.findLate()
 		late := o.late.ports
 		want := (scope.Ports{80}).Union(late)
-		if fmt.Sprint(late) != "["+cells[1]+"]" || !slices.Equal(o.scope.Ports, want) || len(late) > 0 && !slices.Equal(e.ports, want) {
+		if fmt.Sprint(late) != "["+cells[1]+"]" || !slices.Equal(o.scope.Ports, want) ||
+			len(late) > 0 && !slices.Equal(e.ports, want) {
 			t.Errorf("%q: late %v, ports %v, of events %v", cells, late, o.scope.Ports, e.ports)
 		}
 		if o.opens.comparable != (cells[2] == "yes") {

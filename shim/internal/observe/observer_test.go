@@ -20,7 +20,7 @@ import (
 func TestObserverFallsBack(t *testing.T) {
 	root := t.TempDir()
 	os.Mkdir(root+"/net", 0o700)
-	testutil.WriteFile(t, root+"/net/tcp", "sl local_address rem_address st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode\n"+
+	testutil.WriteFile(t, root+"/net/tcp", "sl local_address rem_address st tx_queue rx_queue tr tm->when\n"+
 		"0: 0100000A:0050 0200000A:0FA0 01 00000000:00000000 00:00000000 00000000 0 0 1 1 0 20 4 30 10 -1\n")
 	for err, incomplete := range map[error]int{unix.EPERM: 0, unix.ENOBUFS: maxFailures - 1} {
 		s, f, e := fakeSampler(kept(99))
@@ -100,7 +100,7 @@ func TestObserverUnobservable(t *testing.T) {
 		s.take(trigger.Add(usual.QuietFor))
 		got := s.snapshot
 		if got.State != step.state || got.Observer != step.observer || got.Trouble != step.trouble {
-			t.Errorf("%v by %q, %q; want %v by %q, %q", got.State, got.Observer, got.Trouble, step.state, step.observer, step.trouble)
+			t.Errorf("%v by %q, %q; want %+v", got.State, got.Observer, got.Trouble, step)
 		}
 		if got.Requests.Stale != (step.observer != SockDiag) {
 			t.Errorf("%v by %q: %+v", got.State, got.Observer, got.Requests)

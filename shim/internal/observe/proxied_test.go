@@ -14,7 +14,8 @@ import (
 
 // check returns a connection of the health listener to the command.
 func check(port uint16) health.ProxiedConn {
-	return health.ProxiedConn{Local: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port), Target: netip.MustParseAddrPort("127.0.0.1:80")}
+	target := netip.MustParseAddrPort("127.0.0.1:80")
+	return health.ProxiedConn{Local: netip.AddrPortFrom(target.Addr(), port), Target: target}
 }
 
 // TestProxied: connections of the health listener that were accepted since the previous sample do
@@ -52,7 +53,8 @@ func TestProxied(t *testing.T) {
 	if want := trigger.Add(5*time.Second - maxEventDelay); !f.since.Equal(want) {
 		t.Errorf("asked for connections closed since %v, want %v", f.since, want)
 	}
-	if p.defers(&tcp.Socket{State: tcp.Established, Unread: 1}) || (&proxied{}).defers(&tcp.Socket{State: tcp.Listen, Unread: 1}) {
+	var noChecks proxied
+	if p.defers(&tcp.Socket{State: tcp.Established, Unread: 1}) || noChecks.defers(&tcp.Socket{State: tcp.Listen, Unread: 1}) {
 		t.Error("a connection is deferred, or a listener without health checks")
 	}
 }

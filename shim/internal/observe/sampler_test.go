@@ -70,7 +70,7 @@ func TestStart(t *testing.T) {
 	for i := range 20 {
 		<-woken
 		got := <-out
-		if got.Began.Before(cfg.Start) || !slices.Equal(got.Scope.Ports, []uint16{1}) || got.Observer == "" || got.Observer == None {
+		if got.Began.Before(cfg.Start) || !slices.Equal(got.Scope.Ports, []uint16{1}) || got.Observer != SockDiag {
 			t.Errorf("%+v", got)
 		}
 		if len(woken) > 0 {

@@ -25,7 +25,8 @@ func TestSelf(t *testing.T) {
 	for i, want := range []struct{ open, deferred, ours, decided int }{{0, 3, 0, 0}, {2, 3, 1, 2}, {2, 1, 1, 2}} {
 		s.take(trigger)
 		got := s.snapshot
-		if got.Open != want.open || len(o.deferred) != want.deferred || o.self.accepted != want.ours || len(o.self.isSelf) != want.decided {
+		if got.Open != want.open || len(o.deferred) != want.deferred ||
+			o.self.accepted != want.ours || len(o.self.isSelf) != want.decided {
 			t.Errorf("sample %d: %+v, %d deferred, %+v", i, got.Sample, len(o.deferred), o.self)
 		}
 		if got.Incomplete != (want.open == 0) {

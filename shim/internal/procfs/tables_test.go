@@ -121,14 +121,22 @@ func TestNonsense(t *testing.T) {
 		wrong []string // texts, or OLD→NEW of a part of the good one
 	}{
 		"tcp": {tcpHeader + tcpRow, []row{goodRow}, []string{
-			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F", "0A→XA", "0A →1A ",
-			"0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
+			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F",
+			"0A→XA", "0A →1A ", "0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
 			"77 3 0 100 0 31 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
 		}},
-		"unix":  {unixHeader + unixRow, []Unix{{77, "/a"}}, []string{"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx"}},
-		"snmp":  {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4}, []string{"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4"}},
-		"range": {"10 12\n", PortRange{10, 12}, []string{"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→"}},
-		"stat":  {statLine, Process{12, 7, 'S', 3, 99}, []string{"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→"}},
+		"unix": {unixHeader + unixRow, []Unix{{77, "/a"}}, []string{
+			"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx",
+		}},
+		"snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4}, []string{
+			"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4",
+		}},
+		"range": {"10 12\n", PortRange{10, 12}, []string{
+			"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→",
+		}},
+		"stat": {statLine, Process{12, 7, 'S', 3, 99}, []string{
+			"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→",
+		}},
 	} {
 		parse := parsers[name]
 		if got, err := parse(c.good); !reflect.DeepEqual(got, c.shows) || err != nil {
@@ -148,7 +156,9 @@ func TestNonsense(t *testing.T) {
 
 // FuzzFiles: no text makes a parser fail, and a table of TCP has a socket in each row.
 func FuzzFiles(f *testing.F) {
-	for _, text := range []string{tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", "10 12\n", statLine, mountinfo} {
+	for _, text := range []string{
+		tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", "10 12\n", statLine, mountinfo,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

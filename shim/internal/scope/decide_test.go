@@ -125,7 +125,8 @@ func TestNeverNone(t *testing.T) {
 func TestOwns(t *testing.T) {
 	facts := parseFacts(t, "around own held=7 shim=8")
 	later := Decide(parseFacts(t, "listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60 own below=52 held=92"))
-	sockets := parseFacts(t, "listen=1/50 listen=2/51 listen=3/60 listen=7/60 listen=8/0 listen=0/0 listen=4/52 listen=92/0").Listeners
+	sockets := parseFacts(t, `listen=1/50 listen=2/51 listen=3/60 listen=7/60 listen=8/0 listen=0/0
+		listen=4/52 listen=92/0`).Listeners
 	s := Decide(facts)
 	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 7, 8}) {
 		t.Errorf("owns %v", got)

@@ -152,7 +152,8 @@ func TestPorts(t *testing.T) {
 		want := newPortSet(nil, ports)
 		e := openEvents(t, ports[0])
 		var listed []uint16
-		err := c.Dump(Query{States: In(tcp.Listen), Ports: ports}, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
+		q := Query{States: In(tcp.Listen), Ports: ports}
+		err := c.Dump(q, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
 		if slices.Sort(listed); err != nil || !slices.Equal(listed, want) {
 			t.Errorf("%d ports: listed %v, %v; want %v", n, listed, err, want)
 		}
