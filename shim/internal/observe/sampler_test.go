@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -62,15 +64,19 @@ func TestPause(t *testing.T) {
 // TestStart: the sampler publishes snapshots until the process ends. The next sample is taken when
 // the snapshot has been handled, and in a search at once.
 func TestStart(t *testing.T) {
+	netns.Need(t)
+	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	out, woken := make(chan Snapshot, 1), make(chan bool, 1000)
-	cfg := config(time.Now(), 1)
+	cfg := config(time.Now(), port)
 	cfg.Traffic.Poll = time.Hour
 	cfg.Wake = func() { woken <- true }
 	s := Start(cfg, out)
 	for i := range 20 {
 		<-woken
 		got := <-out
-		if got.Began.Before(cfg.Start) || !slices.Equal(got.Scope.Ports, []uint16{1}) || got.Observer != SockDiag {
+		if got.Began.Before(cfg.Start) || !slices.Equal(got.Scope.Ports, []uint16{port}) || got.Observer != SockDiag {
 			t.Errorf("%+v", got)
 		}
 		if len(woken) > 0 {
