@@ -1,10 +1,10 @@
 package shim
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -42,7 +42,8 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
+	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100),
+		samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100), refuses: s.Refuses}
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
@@ -50,29 +51,27 @@ func playVirtual(t *testing.T, s *script.Script) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range s.Others {
-		w.rest = append(w.rest, firstOther+i)
+	for _, pid := range s.Others {
+		w.rest = append(w.rest, testutil.Must(strconv.Atoi(pid)))
 	}
 	for _, name := range s.Catches {
-		w.catches = w.catches.With(mustSignal(t, name))
+		w.catches = w.catches.With(testutil.Must(sig.Parse(name)))
 	}
-	for len(s.Events) > 0 && strings.HasPrefix(s.Events[0].Text, "early ") {
-		w.signals <- mustSignal(t, s.Events[0].Text[len("early "):])
-		s.Events = s.Events[1:]
-	}
-	w.refuses = s.Refuses
 	w.notes = cfg.TerminationLog != ""
-	code, err := run(p, w.host(s.Events))
+	w.events = s.Events
+	for len(w.events) > 0 && strings.HasPrefix(w.events[0].Text, "early ") {
+		w.happen(w.events[0].Text)
+		w.events = w.events[1:]
+	}
+	code, err := run(p, w.host())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.did("leaves %d", code)
-	compare(t, s, w.actions)
-}
-
-func compare(t *testing.T, s *script.Script, actions []script.Step) {
-	t.Helper()
-	got := s.Format(actions)
+	if held := w.said("holding"); w.sampling != held || w.sampledSeldom != held {
+		t.Errorf("held: %v, sampled: %v, at last seldom: %v", held, w.sampling, w.sampledSeldom)
+	}
+	got := s.Format(w.actions)
 	if *update {
 		s.Write(got)
 	} else if got != s.Text {
@@ -86,16 +85,12 @@ type world struct {
 	t       *testing.T
 	began   time.Time
 	events  []script.Step
+	actions []script.Step
 	signals chan sig.Signal
 	ended   chan death
 	samples chan observe.Snapshot
 	wake    chan bool
-	population
-	record
-}
 
-// population are the processes of a world.
-type population struct {
 	gone     bool          // the command has exited
 	refuses  bool          // the kernel refuses signals to the command
 	rest     []int         // PIDs of the other processes
@@ -103,16 +98,14 @@ type population struct {
 	frozen   atomic.Int64  // lameduck is stopped until so long after the beginning
 	executes atomic.Value  // the name of the program that the command runs by now, a string
 	inside   atomic.Uint64 // the set of signals that processes of the container sent last
-}
 
-// record is what lameduck did.
-type record struct {
-	actions []script.Step
-	notes   bool // whether the termination log is recorded
+	notes         bool // whether the termination log is recorded
+	sampling      bool // samples are taken, first often
+	sampledSeldom bool // and then seldom
 }
 
 // The PIDs of the world. anyOther stands for the first of the other processes.
-const commandPID, hookPID, anyOther, firstOther = 100, 101, 200, 201
+const commandPID, hookPID, anyOther = 100, 101, 200
 
 // to returns the target of a signal in words, "" for the command.
 func to(pid int) string {
@@ -136,50 +129,54 @@ func (w *world) did(format string, args ...any) {
 	w.actions = append(w.actions, script.Step{At: time.Since(w.began), Text: fmt.Sprintf(format, args...)})
 }
 
-func (w *world) happen(t *testing.T, events []script.Step) {
-	for _, e := range events {
+func (w *world) said(text string) bool {
+	return slices.ContainsFunc(w.actions, func(a script.Step) bool { return strings.Contains(a.Text, text) })
+}
+
+// happenAll has the events happen in their time.
+func (w *world) happenAll() {
+	for _, e := range w.events {
 		time.Sleep(time.Until(w.began.Add(e.At)))
-		word, arg, _ := strings.Cut(e.Text, " ")
-		switch word {
-		case "exit":
-			var code int
-			fmt.Sscan(arg, &code)
-			w.end(commandPID, proc.Status{Code: code})
-		case "killed":
-			w.end(commandPID, proc.Status{Signal: mustSignal(t, arg)})
-		case "stopped":
-			w.end(commandPID, proc.Status{Stopped: mustSignal(t, arg)})
-		case "continued":
-			w.end(commandPID, proc.Status{Continued: true})
-		case "hook": // "hook exit 0", "hook killed KILL"
-			status := proc.Status{}
-			if name, killed := strings.CutPrefix(arg, "killed "); killed {
-				status.Signal = mustSignal(t, name)
-			} else {
-				fmt.Sscanf(arg, "exit %d", &status.Code)
-			}
-			w.end(hookPID, status)
-		case "executes":
-			w.executes.Store(arg)
-		case "orphan":
-			w.end(anyOther, proc.Status{})
-		case "sample":
-			word, left, _ := strings.Cut(arg, ", waiting for ")
-			w.samples <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
-			w.wake <- true
-		case "frozen":
-			length, err := time.ParseDuration(arg)
-			if err != nil {
-				t.Error(err)
-			}
-			w.frozen.Store(int64(e.At + length))
-		case "inside":
-			w.inside.Store(uint64(sig.SetOf(mustSignal(t, arg))))
-			w.signals <- mustSignal(t, arg)
-		default:
-			w.inside.Store(0)
-			w.signals <- mustSignal(t, word)
+		w.happen(e.Text)
+	}
+}
+
+func (w *world) happen(text string) {
+	word, arg, _ := strings.Cut(text, " ")
+	pid := commandPID
+	switch word {
+	case "executes":
+		w.executes.Store(arg)
+		return
+	case "frozen":
+		w.frozen.Store(int64(time.Since(w.began) + testutil.Must(time.ParseDuration(arg))))
+		return
+	case "hook":
+		pid, text = hookPID, arg
+	case "early", "inside":
+		text = arg
+	}
+	text, paths, _ := strings.Cut(text, ", waiting for ")
+	e, err := script.ParseEvent(text)
+	if err != nil {
+		w.t.Error(err)
+	}
+	switch e.Kind {
+	case stop.SignalArrived:
+		w.inside.Store(0)
+		if word == "inside" {
+			w.inside.Store(uint64(sig.SetOf(e.Signal)))
 		}
+		w.signals <- e.Signal
+	case stop.Sampled:
+		w.samples <- observe.Snapshot{Began: time.Now(), State: e.Traffic, PathsPresent: strings.Fields(paths)}
+		w.wake <- true
+	case stop.OrphanReaped:
+		w.end(anyOther, proc.Status{})
+	case stop.CommandStopped:
+		w.end(pid, proc.Status{Stopped: e.Signal})
+	default:
+		w.end(pid, proc.Status{Code: e.Code, Signal: e.Signal, Continued: e.Kind == stop.CommandContinued})
 	}
 }
 
@@ -271,34 +268,15 @@ func (w *world) StartBeside(argv, env []string) (int, error) {
 	return hookPID, nil
 }
 
-func mustLook(t *testing.T, text string) stop.TrafficState {
-	for l := stop.Busy; l <= stop.Unseen; l++ {
-		if l.String() == text {
-			return l
-		}
-	}
-	t.Errorf("no sample is called %q", text)
-	return stop.Busy
-}
-
-func mustSignal(t *testing.T, text string) sig.Signal {
-	s, err := sig.Parse(text)
-	if err != nil {
-		t.Error(err)
-	}
-	return s
-}
-
 // The world is the host.
 
-func (w *world) host(events []script.Step) host {
-	w.events = events
+func (w *world) host() host {
 	return host{
 		processes:   w,
 		next:        w.next,
 		fromOutside: func(s sig.Signal) bool { return !sig.Set(w.inside.Load()).Has(s) },
 		startSampling: func(observe.Config) sampler {
-			w.did("samples")
+			w.sampling = true
 			return w
 		},
 		snapshots:     w.samples,
@@ -314,7 +292,7 @@ func (w *world) Reserve() error                        { return nil }
 func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
-func (w *world) ReleaseInherited()                     { go w.happen(w.t, w.events) }
+func (w *world) ReleaseInherited()                     { go w.happenAll() }
 func (w *world) Catches(_ int, s sig.Signal) bool      { return w.catches.Has(s) }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
 	if !w.catches.Has(s) {
@@ -339,7 +317,7 @@ func (w *world) Program(int) (string, []string) {
 }
 
 func (w *world) Continue(bool) {}
-func (w *world) SlowDown()     { w.did("samples seldom") }
+func (w *world) SlowDown()     { w.sampledSeldom = w.sampling }
 
 func (w *world) writeLine(lines ...string) {
 	for _, line := range lines {
@@ -349,14 +327,6 @@ func (w *world) writeLine(lines ...string) {
 
 // TestMain runs the tests in network and mount namespaces of their own.
 func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
-
-// loggedEntry is a line in JSON.
-type loggedEntry struct {
-	Schema         int
-	Time           time.Time
-	Level, Message string
-	report.Figures
-}
 
 // TestTroubleOnce: why the traffic is not observed in the best way is said when it changes.
 func TestTroubleOnce(t *testing.T) {
@@ -378,12 +348,10 @@ func TestTroubleOnce(t *testing.T) {
 
 // TestGapInJSON: dropped lines are reported in the format of the other lines.
 func TestGapInJSON(t *testing.T) {
-	var e loggedEntry
-	if line := newStderr(2, true).DroppedText(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
-		t.Errorf("it says %s", line)
-	}
-	if line := newStderr(2, false).DroppedText(7); !strings.HasPrefix(line, "lameduck: 7 lines dropped") {
-		t.Errorf("it says %s", line)
+	for inJSON, want := range map[bool]string{false: "lameduck: 7 lines dropped", true: `"level":"warn","message":"7 lines dropped`} {
+		if line := newStderr(2, inJSON).DroppedText(7); !strings.Contains(line, want) {
+			t.Errorf("it says %s", line)
+		}
 	}
 }
 

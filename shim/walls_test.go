@@ -1,17 +1,19 @@
 package shim
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 const module = "github.com/lameduck-init/lameduck/"
@@ -52,7 +54,7 @@ var walls = map[string]string{
 	"shim/internal/testutil":        "testutil/netns unix",
 	"shim/internal/testutil/flags":  "check plan preset sig stop",
 	"shim/internal/testutil/netns":  "unix",
-	"shim/internal/testutil/script": "",
+	"shim/internal/testutil/script": "sig stop",
 	"shim/internal/testutil/world":  "stop tcp testutil/script traffic",
 }
 
@@ -71,135 +73,80 @@ var pure = map[string]string{
 	"shim/internal/traffic": "cmp hash/maphash net/netip slices time",
 }
 
-// wallName returns the name of an import path in walls and pure.
-func wallName(path string) string {
-	switch path {
-	case "github.com/alecthomas/kong":
-		return "kong"
-	case "golang.org/x/sys/unix":
-		return "unix"
-	case module + "shim":
-		return "shim"
-	case module + "cmd/internal/cli":
-		return "cli"
-	}
-	return strings.TrimPrefix(path, module+"shim/internal/")
+// wallName shortens an import path to the name in walls and pure.
+var wallName = strings.NewReplacer(module+"shim/internal/", "", module+"cmd/internal/", "", module, "",
+	"github.com/alecthomas/kong", "kong", "golang.org/x/sys/unix", "unix")
+
+// sources are the files of a package for one system.
+type sources struct {
+	ImportPath, Dir          string
+	Imports, GoFiles, SFiles []string
 }
 
-// TestWalls: a package imports nothing but what walls and pure allow.
+// list returns what go list finds from the root of the repository.
+func list(t *testing.T, system string, args ...string) (found []sources) {
+	t.Helper()
+	run := exec.Command("go", append([]string{"list", "-e", "-json=ImportPath,Dir,Imports,GoFiles,SFiles"}, args...)...)
+	run.Dir = ".."
+	run.Env = append(run.Environ(), "CGO_ENABLED=0", "GOOS="+system)
+	decoder := json.NewDecoder(bytes.NewReader(testutil.Must(run.Output())))
+	for {
+		var one sources
+		if err := decoder.Decode(&one); errors.Is(err, io.EOF) && len(found) > 20 {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, one)
+	}
+}
+
+var (
+	clock   = regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|NewTimer|NewTicker|Tick)\(`)
+	initial = regexp.MustCompile(`(?m)^func init\(`)
+)
+
+// TestWalls: a package imports nothing but what walls and pure allow. The pure rooms have no
+// assembly, so they build everywhere, and no clock: they get the time from their callers. The
+// module has a single init function, which catches signals.
 func TestWalls(t *testing.T) {
-	for path, file := range sources(t) {
-		room := filepath.ToSlash(filepath.Dir(path))
-		allowed, known := walls[room]
-		if !known {
-			t.Errorf("%s: package %s is not listed in walls", path, room)
-		}
-		for _, spec := range file.Imports {
-			imported, _ := strconv.Unquote(spec.Path.Value)
-			allowed := allowed
-			if !strings.Contains(strings.Split(imported, "/")[0], ".") {
-				ofStandardLibrary, isPure := pure[room]
-				if !isPure {
-					continue
+	for _, system := range []string{"linux", "darwin"} {
+		for _, p := range list(t, system, "./cmd/...", "./shim/...") {
+			room := strings.TrimPrefix(p.ImportPath, module)
+			allowed, known := walls[room]
+			ofStandardLibrary, isPure := pure[room]
+			if !known && len(p.GoFiles) > 0 {
+				t.Errorf("package %s is not listed in walls", room)
+			}
+			for _, imported := range p.Imports {
+				first, _, _ := strings.Cut(imported, "/")
+				free := !isPure && !strings.Contains(first, ".")
+				if !free && !slices.Contains(strings.Fields(allowed+" "+ofStandardLibrary), wallName.Replace(imported)) {
+					t.Errorf("%s may not import %s", room, imported)
 				}
-				allowed = ofStandardLibrary
 			}
-			if !slices.Contains(strings.Fields(allowed), wallName(imported)) {
-				t.Errorf("%s may not import %s", path, imported)
+			if isPure && len(p.SFiles) > 0 {
+				t.Errorf("%s has %v", room, p.SFiles)
 			}
-		}
-	}
-}
-
-// TestPureRoomsHaveNoAssembly: the pure rooms build on every system and processor.
-func TestPureRoomsHaveNoAssembly(t *testing.T) {
-	for room := range pure {
-		if found, _ := filepath.Glob(filepath.Join("..", room, "*.s")); len(found) > 0 {
-			t.Errorf("%v in a pure room", found)
-		}
-	}
-}
-
-// TestPureRoomsHaveNoClock: packages of policy get the time from their callers.
-func TestPureRoomsHaveNoClock(t *testing.T) {
-	clock := []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"}
-	for path, file := range sources(t) {
-		if _, isPure := pure[filepath.ToSlash(filepath.Dir(path))]; !isPure {
-			continue
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			sel, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, sel.Sel.Name) {
-				t.Errorf("%s calls time.%s", path, sel.Sel.Name)
-			}
-			return true
-		})
-	}
-}
-
-// TestOneInit: the module has a single init function, which catches signals.
-func TestOneInit(t *testing.T) {
-	var found []string
-	for path, file := range sources(t) {
-		for _, decl := range file.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-				found = append(found, filepath.ToSlash(path))
+			for _, name := range p.GoFiles {
+				text := testutil.Must(os.ReadFile(filepath.Join(p.Dir, name)))
+				if isPure && clock.Match(text) {
+					t.Errorf("%s/%s reads the clock", room, name)
+				}
+				if initial.Match(text) != (room+"/"+name == "shim/internal/sigcatch/catch.go") {
+					t.Errorf("%s/%s has an init function, or sigcatch has none", room, name)
+				}
 			}
 		}
-	}
-	if !slices.Equal(found, []string{"shim/internal/sigcatch/catch.go"}) {
-		t.Errorf("init in %v", found)
 	}
 }
 
 // TestNothingHeavy: the product does not import packages that cost size and start-up time,
 // or that wait for children.
 func TestNothingHeavy(t *testing.T) {
-	list := exec.Command("go", "list", "-deps", "./cmd/lameduck")
-	list.Dir = ".."
-	list.Env = append(list.Environ(), "CGO_ENABLED=0")
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	deps := strings.Fields(string(out))
-	if !slices.Contains(deps, "os") {
-		t.Fatalf("an odd list: %v", deps)
-	}
-	for _, banned := range []string{"net", "net/http", "os/exec", "crypto/tls", module + "shim/internal/testutil", module + "shim/internal/testutil/netns", module + "shim/internal/testutil/script"} {
-		if slices.Contains(deps, banned) {
-			t.Errorf("the product imports %s", banned)
+	for _, p := range list(t, "linux", "-deps", "./cmd/lameduck") {
+		if slices.Contains([]string{"net", "net/http", "os/exec", "crypto/tls"}, p.ImportPath) {
+			t.Errorf("the product imports %s", p.ImportPath)
 		}
 	}
-}
-
-// sources returns the product's files by their paths from the root of the repository.
-func sources(t *testing.T) map[string]*ast.File {
-	t.Helper()
-	files := map[string]*ast.File{}
-	for _, dir := range []string{"cmd", "shim"} {
-		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, entry fs.DirEntry, err error) error {
-			if entry != nil && entry.IsDir() && path != filepath.Join("..", dir) {
-				if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
-					return filepath.SkipDir // another module
-				}
-			}
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			files[strings.TrimPrefix(filepath.ToSlash(path), "../")] = file
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(files) < 15 {
-		t.Fatalf("only %d files found", len(files))
-	}
-	return files
 }

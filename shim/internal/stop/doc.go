@@ -8,25 +8,25 @@
 // A hold without a command (lameduck hold) begins with PreStop. The machine then
 // sends no signal, and the end of the hold is the end of the sequence.
 //
-// Every state answers every event; testdata/table.txt has all answers. The
-// transitions with --delay=2s --stop-schedule=USR1/5s/QUIT --linger=3s, compared
-// with the machine by TestDrawing:
+// Every state answers every event; testdata/table.txt has all answers that do something. The
+// transitions with --delay=2s --stop-schedule=USR1/5s/QUIT --linger=3s, by events so long after
+// the last one, compared with the machine by TestTable:
 //
-//	starting  -> running:   started
-//	starting  -> gone:      TERM
-//	starting  -> gone:      TERM within 1 s
-//	starting  -> holding:   asked
-//	running   -> holding:   TERM
-//	running   -> holding:   TERM within 1 s
-//	running   -> lingering: exit 3
-//	holding   -> stopping:  TERM
-//	holding   -> stopping:  INT
-//	holding   -> stopping:  tick at +2 s
-//	holding   -> stopping:  tick at G-1s
-//	holding   -> lingering: exit 3
-//	stopping  -> lingering: exit 3
-//	lingering -> gone:      TERM
-//	lingering -> gone:      TERM within 1 s
-//	lingering -> gone:      tick at G-1s
-//	lingering -> gone:      childless
+//	starting  -> running:   0s started
+//	starting  -> holding:   0s hold
+//	starting  -> gone:      1s TERM
+//	starting  -> gone:      0.999s TERM
+//	running   -> holding:   1s TERM
+//	running   -> holding:   0.999s TERM
+//	running   -> lingering: 0s exit 3
+//	holding   -> stopping:  1s TERM
+//	holding   -> stopping:  0.5s INT
+//	holding   -> stopping:  2s tick
+//	holding   -> stopping:  9s tick
+//	holding   -> lingering: 0s exit 3
+//	stopping  -> lingering: 0s exit 3
+//	lingering -> gone:      1s TERM
+//	lingering -> gone:      0.999s TERM
+//	lingering -> gone:      9s tick
+//	lingering -> gone:      0s childless
 package stop

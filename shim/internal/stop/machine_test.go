@@ -1,4 +1,4 @@
-package stop
+package stop_test
 
 import (
 	"flag"
@@ -9,157 +9,148 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// tableConfig is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s
-// --stop-schedule=USR1/5s/QUIT, as a job of a shell.
-func tableConfig() Config {
-	cfg := Config{StopSignals: sig.SetOf(sig.TERM, sig.USR1), Gate: Gate{Floor: 2 * time.Second}, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
-	cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.USR1})
-	cfg.Rewrites.Add(sig.Rewrite{From: sig.HUP, To: 0})
-	cfg.Schedule = Schedule{{Signal: sig.USR1}, {Wait: 5 * time.Second}, {Signal: sig.QUIT}}
-	return cfg
+// readConfig returns the configuration of flags, and of the words hook and terminal. ok is false
+// for flags that contradict each other.
+func readConfig(t *testing.T, words []string) (cfg stop.Config, ok bool) {
+	t.Helper()
+	place := plan.Place{
+		Hook: slices.Contains(words, "hook"), Terminal: slices.Contains(words, "terminal"),
+		Uncatchable: func(sig.Signal) string { return "" },
+	}
+	given := flags.Read(t, words)
+	p, err := plan.New(&given, place, nil)
+	if err != nil {
+		return cfg, false
+	}
+	return p.Stop, true
 }
 
-// machineIn returns a machine in the given state, reached by the usual events, and the
-// time of the last event.
-func machineIn(state State) (*Machine, time.Time) {
-	m, now := New(tableConfig()), epoch
-	steps := []func(){
-		func() { m.Handle(now, Event{Kind: CommandStarted}) },
-		func() { m.Handle(now, Event{Kind: SignalArrived, Signal: sig.TERM}) },
-		func() { now = now.Add(2 * time.Second); m.Handle(now, Event{Kind: Tick}) },
-		func() { m.Handle(now, Event{Kind: CommandExited}) },
-		func() { m.Handle(now, Event{Kind: NoChildren}) },
+// newMachine returns a machine with the flags, whose command has started.
+func newMachine(t *testing.T, text string) *stop.Machine {
+	t.Helper()
+	cfg, ok := readConfig(t, strings.Fields(text))
+	if !ok {
+		t.Fatalf("invalid flags: %s", text)
 	}
-	for _, step := range steps[:state] {
-		step()
+	m := stop.New(cfg)
+	if !strings.HasPrefix(text, "hook") {
+		m.Handle(epoch, event(t, "started"))
+	}
+	return m
+}
+
+// event returns an event in words.
+func event(t *testing.T, text string) stop.Event {
+	t.Helper()
+	e, err := script.ParseEvent(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// machineIn returns a machine in the given state, reached by the usual events, and the time of
+// the last event.
+func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
+	cfg, _ := readConfig(t, strings.Fields(
+		"--delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s --stop-schedule=USR1/5s/QUIT"))
+	m := stop.New(cfg)
+	now := epoch
+	for _, text := range []string{"started", "TERM", "tick", "exit 0", "childless"}[:state] {
+		if text == "tick" {
+			now = now.Add(2 * time.Second)
+		}
+		m.Handle(now, event(t, text))
 	}
 	return m, now
 }
 
-// tableEvents are the sections of the table: an event, and the time since the last
-// event.
-var tableEvents = []struct {
-	title string
-	after time.Duration
-	event Event
-}{
-	{"started", 0, Event{Kind: CommandStarted}},
-	{"TERM", dedupWindow, Event{Kind: SignalArrived, Signal: sig.TERM}},
-	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
-	{"INT", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.INT}},
-	{"HUP, dropped", 0, Event{Kind: SignalArrived, Signal: sig.HUP}},
-	{"WINCH", 0, Event{Kind: SignalArrived, Signal: sig.WINCH}},
-	{"tick, early", 0, Event{Kind: Tick}},
-	{"tick at +2 s", 2 * time.Second, Event{Kind: Tick}},
-	{"tick at G-1s", 9 * time.Second, Event{Kind: Tick}},
-	{"CONT", 0, Event{Kind: SignalArrived, Signal: sig.CONT}},
-	{"stopped TSTP", 0, Event{Kind: CommandStopped, Signal: sig.TSTP}},
-	{"stopped TTIN", 0, Event{Kind: CommandStopped, Signal: sig.TTIN}},
-	{"continued", 0, Event{Kind: CommandContinued}},
-	{"exit 3", 0, Event{Kind: CommandExited, Code: 3}},
-	{"orphan", 0, Event{Kind: OrphanReaped}},
-	{"childless", 0, Event{Kind: NoChildren}},
-	{"asked", 0, Event{Kind: PreStop}},
-	{"on-stop ended", 0, Event{Kind: OnStopEnded}},
-	{"refused", 0, Event{Kind: Refused}},
-	{"sample met", 0, Event{Kind: Sampled, Traffic: ConditionMet}},
-	{"sample no_progress", 0, Event{Kind: Sampled, Traffic: Hung}},
+// tableEvents are the events of the table, each so long after the last event.
+var tableEvents = []string{
+	"0s started", "0s hold", "1s TERM", "0.999s TERM", "0.5s INT", "0s HUP", "0s WINCH", "0s CONT",
+	"0s tick", "2s tick", "9s tick", "0s stopped TSTP", "0s stopped TTIN", "0s continued", "0s exit 3", "0s orphan",
+	"0s childless", "0s on-stop", "0s refused", "0s sample met", "0s sample no_progress",
 }
 
-// table returns the answer of every state to every event.
-func table() string {
-	var b strings.Builder
-	for _, h := range tableEvents {
-		fmt.Fprintf(&b, "%s\n", h.title)
-		for state := Starting; state <= Gone; state++ {
-			m, now := machineIn(state)
-			answer := "-"
-			if acts := m.Handle(now.Add(h.after), h.event); len(acts) > 0 {
-				answer = join(acts)
-			}
-			fmt.Fprintf(&b, "    %-9v  %-9v  %s\n", state, m.State(), answer)
-		}
-	}
-	return b.String()
-}
-
-func join(acts []Action) string {
-	var words []string
-	for _, a := range acts {
-		words = append(words, a.String())
-	}
-	return strings.Join(words, ", ")
-}
-
-// TestTable compares every answer of the machine with the golden file.
+// TestTable: testdata/table.txt has every answer of every state to every event, and doc.go draws
+// those that change the state.
 func TestTable(t *testing.T) {
-	const golden = "testdata/table.txt"
-	got := table()
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
+	doc, _ := os.ReadFile("doc.go")
+	var table strings.Builder
+	for state := range stop.Gone + 1 {
+		for _, text := range tableEvents {
+			m, now := machineIn(t, state)
+			step, _ := script.ParseStep(text)
+			actions := m.Handle(now.Add(step.At), event(t, step.Text))
+			moves := m.State() != state
+			row := fmt.Sprintf("%-9v -> %-10s %s", state, fmt.Sprint(m.State(), ":"), text)
+			if moves || len(actions) > 0 {
+				fmt.Fprintf(&table, "%s %q\n", row, actions)
+			}
+			if moves != strings.Contains(string(doc), "//\t"+row+"\n") {
+				t.Errorf("%s: drawn in doc.go: %v", row, !moves)
+			}
 		}
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
+	const golden = "testdata/table.txt"
+	if *update {
+		os.WriteFile(golden, []byte(table.String()), 0o644)
 	}
-	if got != string(want) {
-		t.Errorf("the table differs from %s; got:\n%s", golden, got)
+	if want, _ := os.ReadFile(golden); table.String() != string(want) {
+		t.Errorf("the table differs from %s; got:\n%s", golden, &table)
 	}
 }
 
 // TestManySignals: of a schedule without an end, the record has the first signals and the last.
 func TestManySignals(t *testing.T) {
-	m := New(Config{StopSignals: sig.SetOf(sig.TERM), SequenceWithoutHold: true,
-		Schedule: Schedule{{Forever: true}, {Signal: sig.USR1}, {Wait: time.Second}}})
-	m.Handle(epoch, Event{Kind: CommandStarted})
-	m.Handle(epoch, Event{Kind: SignalArrived, Signal: sig.TERM})
+	m := newMachine(t, "--stop-schedule=forever/USR1/1s")
 	last := epoch
-	for range 2 * maxSent {
+	m.Handle(last, event(t, "TERM"))
+	for range 100 {
 		last = last.Add(time.Second)
-		m.Handle(last, Event{Kind: Tick})
+		m.Handle(last, event(t, "tick"))
 	}
-	sent := m.Record().Sent
-	if len(sent) != maxSent || sent[len(sent)-1].At != last {
-		t.Errorf("%d signals, the last at %v", len(sent), sent[len(sent)-1].At)
-	}
-}
-
-// TestDrawing compares the transitions drawn in doc.go with the machine.
-func TestDrawing(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var drawn []string
-	for line := range strings.Lines(string(doc)) {
-		if text, ok := strings.CutPrefix(line, "//\t"); ok && strings.Contains(text, "->") {
-			drawn = append(drawn, strings.Join(strings.Fields(text), " "))
-		}
-	}
-	if found := transitions(); !slices.Equal(found, drawn) {
-		t.Errorf("doc.go draws\n%s\nthe machine has\n%s", strings.Join(drawn, "\n"), strings.Join(found, "\n"))
+	if sent := m.Record().Sent; len(sent) != 50 || sent[48].At != epoch.Add(48*time.Second) || sent[49].At != last {
+		t.Errorf("%v", sent)
 	}
 }
 
-// transitions returns the changes of state in the table.
-func transitions() (list []string) {
-	for state := Starting; state <= Gone; state++ {
-		for _, h := range tableEvents {
-			m, now := machineIn(state)
-			m.Handle(now.Add(h.after), h.event)
-			if m.State() != state {
-				list = append(list, fmt.Sprintf("%v -> %v: %s", state, m.State(), h.title))
+// TestWarnNotHeld: a signal from outside that may stop the container and begins no stop is
+// warned of, once. Other signals and other senders are not.
+func TestWarnNotHeld(t *testing.T) {
+	for _, cells := range script.Rows(`
+		# flags | sent from | signals | warned of
+		--delay=1s           | outside | QUIT USR1 HUP QUIT WINCH INT PWR RTMIN+3 RTMIN+4 | QUIT WINCH INT PWR RTMIN+3
+		--delay=1s           | inside  | QUIT INT   |
+		--delay=1s           | outside | TERM QUIT  |
+		--delay=1s terminal  | outside | WINCH QUIT | QUIT
+		--stop-schedule=TERM | outside | QUIT       | QUIT
+		                     | outside | QUIT       |
+	`) {
+		m := newMachine(t, cells[0])
+		var warned []string
+		for name := range strings.FieldsSeq(cells[2]) {
+			e := event(t, name)
+			e.Outside = cells[1] == "outside"
+			for _, a := range m.Handle(epoch, e) {
+				if a.Verb == stop.WarnNotHeld {
+					warned = append(warned, a.Signal.String())
+				}
 			}
 		}
+		if got := strings.Join(warned, " "); got != cells[3] {
+			t.Errorf("%s: warned of %s, want %s", cells, got, cells[3])
+		}
 	}
-	return list
 }

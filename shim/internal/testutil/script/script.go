@@ -15,24 +15,20 @@
 //	2s    sends USR1
 //	3s    leaves 0
 //
-// The first line after the name describes a past or possible fault. An event is one of
+// The first line after the name describes a past or possible fault. An event is one of those of
+// ParseEvent, or
 //
-//	NAME              a signal to lameduck, from outside of the container
 //	inside NAME       a signal to lameduck, from a process of the container
 //	early NAME        a signal to lameduck before the start of the command
-//	exit N            the command exits
-//	killed NAME       the command is killed by a signal
-//	stopped NAME      the command is stopped by a signal
-//	continued         the command is continued
-//	orphan            another process ends
-//	sample WORD       a sample of the traffic with this result
+//	hook EVENT        --on-stop ends, as the command does
+//	executes PROGRAM  the command executes another program
 //	frozen DURATION   lameduck is stopped for so long, as by the freezer of its control group
 //
 // Lines without a time, before the events, set the scene:
 //
 //	flags FLAG...     lameduck's flags
 //	env NAME=VALUE    an entry in lameduck's environment
-//	others N          the number of other processes, with pids from 201 on
+//	others PID...     the other processes
 //	catches NAME...   the signals for which the command has handlers
 //	refuses           the kernel refuses all signals to the command
 //	job               lameduck is not PID 1
@@ -43,13 +39,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
 
 // line separates events from actions.
-const line = "----"
+const line = "----\n"
 
 // Step is an event or action, and its time since the start of the command.
 type Step struct {
@@ -59,120 +54,76 @@ type Step struct {
 
 // Script is a parsed script.
 type Script struct {
-	Name    string
-	Flags   []string
-	Env     []string
-	Real    bool
-	Job     bool
-	Refuses bool
-	Others  int
-	Catches []string
-	Events  []Step
-	Actions []Step
-	Text    string
-	file    string
-	header  string // the text up to the actions
+	Name                        string
+	Flags, Env, Others, Catches []string
+	Real, Job, Refuses          bool
+	Events                      []Step
+	Actions                     []Step
+	Text                        string
+	file                        string
 }
 
 // Load reads the scripts whose paths match the pattern, in the order of their names.
-func Load(pattern string) ([]*Script, error) {
-	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		return nil, err
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no script matches %q", pattern)
-	}
-	var scripts []*Script
+func Load(pattern string) (scripts []*Script, err error) {
+	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		for section := range strings.SplitSeq("\n"+string(text), "\n== ") {
+		for section := range strings.SplitSeq(strings.TrimPrefix(string(text), "== "), "\n== ") {
 			name, body, _ := strings.Cut(section, "\n")
-			if name == "" {
-				continue // before the first
+			s := &Script{Name: name, Text: strings.TrimSpace(body) + "\n", file: path}
+			if err := s.parse(); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", filepath.Base(path), name, err)
 			}
-			s, err := Parse(name, strings.TrimRight(body, "\n")+"\n")
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
-			}
-			s.file = path
 			scripts = append(scripts, s)
 		}
 	}
 	return scripts, nil
 }
 
-// Parse reads one script.
-func Parse(name, text string) (*Script, error) {
-	above, below, ok := strings.Cut(text, "\n"+line+"\n")
-	if !ok {
-		return nil, fmt.Errorf("%s: no line %q between events and actions", name, line)
-	}
-	s := &Script{Name: name, Text: text, header: above + "\n" + line + "\n"}
-	for row := range strings.Lines(above) {
-		if err := s.parseRow(strings.TrimSpace(row)); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+func (s *Script) parse() (err error) {
+	lists := map[string]*[]string{"flags": &s.Flags, "env": &s.Env, "others": &s.Others, "catches": &s.Catches}
+	marks := map[string]*bool{"real": &s.Real, "job": &s.Job, "refuses": &s.Refuses}
+	steps := &s.Events
+	for row := range strings.Lines(s.Text) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(row), " ")
+		switch {
+		case word == "" || word == "#":
+		case row == line:
+			steps = &s.Actions
+		case lists[word] != nil:
+			*lists[word] = append(*lists[word], strings.Fields(rest)...)
+		case marks[word] != nil:
+			*marks[word] = true
+		default:
+			step, err := ParseStep(row)
+			if err != nil {
+				return err
+			}
+			*steps = append(*steps, step)
 		}
-	}
-	for row := range strings.Lines(below) {
-		step, err := parseStep(strings.TrimSpace(row))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		s.Actions = append(s.Actions, step)
-	}
-	return s, nil
-}
-
-// parseRow adds a row above the line.
-func (s *Script) parseRow(row string) error {
-	word, rest, _ := strings.Cut(row, " ")
-	switch word {
-	case "", "#":
-	case "flags":
-		s.Flags = strings.Fields(rest)
-	case "env":
-		s.Env = append(s.Env, rest)
-	case "real":
-		s.Real = true
-	case "refuses":
-		s.Refuses = true
-	case "job":
-		s.Job = true
-	case "catches":
-		s.Catches = strings.Fields(rest)
-	case "others":
-		n, err := strconv.Atoi(rest)
-		s.Others = n
-		return err
-	default:
-		step, err := parseStep(row)
-		s.Events = append(s.Events, step)
-		return err
 	}
 	return nil
 }
 
-func parseStep(row string) (Step, error) {
-	at, text, ok := strings.Cut(row, " ")
-	d, err := time.ParseDuration(at)
-	if !ok || err != nil {
-		return Step{}, fmt.Errorf("%q: give a time and an event", row)
-	}
-	return Step{At: d, Text: strings.TrimSpace(text)}, nil
+// ParseStep reads a time and an event or action: "2s TERM".
+func ParseStep(row string) (s Step, err error) {
+	at, text, _ := strings.Cut(strings.TrimSpace(row), " ")
+	s.Text = strings.TrimSpace(text)
+	s.At, err = time.ParseDuration(at)
+	return s, err
 }
 
 // Format returns the script's text with other actions.
 func (s *Script) Format(actions []Step) string {
-	var b strings.Builder
-	b.WriteString(s.header)
+	header, _, _ := strings.Cut(s.Text, line)
+	text := header + line
 	for _, a := range actions {
-		fmt.Fprintf(&b, "%-5s %s\n", fmt.Sprintf("%vs", a.At.Seconds()), a.Text)
+		text += fmt.Sprintf("%-5s %s\n", fmt.Sprintf("%vs", a.At.Seconds()), a.Text)
 	}
-	return b.String()
+	return text
 }
 
 // Write replaces the script's text in its file.
