@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -42,8 +41,7 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100),
-		samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100), refuses: s.Refuses}
+	w := &world{t: t, began: time.Now(), events: s.Events, samples: make(chan observe.Snapshot, 1), refuses: s.Refuses}
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
@@ -58,17 +56,12 @@ func playVirtual(t *testing.T, s *script.Script) {
 		w.catches = w.catches.With(testutil.Must(sig.Parse(name)))
 	}
 	w.notes = cfg.TerminationLog != ""
-	w.events = s.Events
-	for len(w.events) > 0 && strings.HasPrefix(w.events[0].Text, "early ") {
-		w.happen(w.events[0].Text)
-		w.events = w.events[1:]
-	}
 	code, err := run(p, w.host())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.did("leaves %d", code)
-	if held := w.said("holding"); w.sampling != held || w.sampledSeldom != held {
+	if held := strings.Contains(s.Text, "holding"); w.sampling != held || w.sampledSeldom != held {
 		t.Errorf("held: %v, sampled: %v, at last seldom: %v", held, w.sampling, w.sampledSeldom)
 	}
 	got := s.Format(w.actions)
@@ -79,25 +72,24 @@ func playVirtual(t *testing.T, s *script.Script) {
 	}
 }
 
-// world is a host in which a script happens. Processes end when the script says so, and
+// world is a host in which a script happens. The events happen while lameduck waits for them, and
 // the actions of lameduck are recorded.
 type world struct {
 	t       *testing.T
 	began   time.Time
 	events  []script.Step
 	actions []script.Step
-	signals chan sig.Signal
-	ended   chan death
+	signals []sig.Signal
+	ended   []death
 	samples chan observe.Snapshot
-	wake    chan bool
 
-	gone     bool          // the command has exited
-	refuses  bool          // the kernel refuses signals to the command
-	rest     []int         // PIDs of the other processes
-	catches  sig.Set       // the signals that the command catches
-	frozen   atomic.Int64  // lameduck is stopped until so long after the beginning
-	executes atomic.Value  // the name of the program that the command runs by now, a string
-	inside   atomic.Uint64 // the set of signals that processes of the container sent last
+	started  bool       // the command runs
+	gone     bool       // the command has exited
+	refuses  bool       // the kernel refuses signals to the command
+	rest     []int      // PIDs of the other processes
+	catches  sig.Set    // the signals that the command catches
+	executes string     // the name of the program that the command runs by now
+	inside   sig.Signal // the last signal came from a process of the container
 
 	notes         bool // whether the termination log is recorded
 	sampling      bool // samples are taken, first often
@@ -129,16 +121,27 @@ func (w *world) did(format string, args ...any) {
 	w.actions = append(w.actions, script.Step{At: time.Since(w.began), Text: fmt.Sprintf(format, args...)})
 }
 
-func (w *world) said(text string) bool {
-	return slices.ContainsFunc(w.actions, func(a script.Step) bool { return strings.Contains(a.Text, text) })
-}
-
-// happenAll has the events happen in their time.
-func (w *world) happenAll() {
-	for _, e := range w.events {
+// next has the events happen up to one that is a signal or a sample, or until a deadline.
+func (w *world) next(until time.Time) (s sig.Signal) {
+	for len(w.signals) == 0 {
+		mayHappen := len(w.events) > 0 && (w.started || strings.HasPrefix(w.events[0].Text, "early "))
+		if !mayHappen && until.IsZero() {
+			panic("nothing happens any more")
+		}
+		if !mayHappen || !until.IsZero() && w.began.Add(w.events[0].At).After(until) {
+			time.Sleep(time.Until(until))
+			return 0
+		}
+		e := w.events[0]
+		w.events = w.events[1:]
 		time.Sleep(time.Until(w.began.Add(e.At)))
 		w.happen(e.Text)
+		if len(w.samples) > 0 {
+			return 0
+		}
 	}
+	s, w.signals = w.signals[0], w.signals[1:]
+	return s
 }
 
 func (w *world) happen(text string) {
@@ -146,10 +149,10 @@ func (w *world) happen(text string) {
 	pid := commandPID
 	switch word {
 	case "executes":
-		w.executes.Store(arg)
+		w.executes = arg
 		return
 	case "frozen":
-		w.frozen.Store(int64(time.Since(w.began) + testutil.Must(time.ParseDuration(arg))))
+		time.Sleep(testutil.Must(time.ParseDuration(arg)))
 		return
 	case "hook":
 		pid, text = hookPID, arg
@@ -163,14 +166,13 @@ func (w *world) happen(text string) {
 	}
 	switch e.Kind {
 	case stop.SignalArrived:
-		w.inside.Store(0)
+		w.inside = 0
 		if word == "inside" {
-			w.inside.Store(uint64(sig.SetOf(e.Signal)))
+			w.inside = e.Signal
 		}
-		w.signals <- e.Signal
+		w.signals = append(w.signals, e.Signal)
 	case stop.Sampled:
 		w.samples <- observe.Snapshot{Began: time.Now(), State: e.Traffic, PathsPresent: strings.Fields(paths)}
-		w.wake <- true
 	case stop.OrphanReaped:
 		w.end(anyOther, proc.Status{})
 	case stop.CommandStopped:
@@ -180,44 +182,20 @@ func (w *world) happen(text string) {
 	}
 }
 
-func (w *world) next(until time.Time) sig.Signal {
-	defer func() { time.Sleep(time.Until(w.began.Add(time.Duration(w.frozen.Load())))) }()
-	var over <-chan time.Time
-	if !until.IsZero() {
-		over = time.After(time.Until(until))
-	}
-	select {
-	case s := <-w.signals:
-		return s
-	case <-w.wake:
-		return 0
-	case <-over:
-	}
-	select { // a signal at the deadline wins
-	case s := <-w.signals:
-		return s
-	default:
-		return 0
-	}
-}
-
 func (w *world) end(pid int, status proc.Status) {
-	w.ended <- death{pid, status}
-	w.signals <- sig.CHLD
+	w.ended = append(w.ended, death{pid, status})
+	w.signals = append(w.signals, sig.CHLD)
 }
 
-// reap runs on the loop's goroutine, which alone changes w.rest.
 func (w *world) Reap() (int, proc.Status) {
-	select {
-	case d := <-w.ended:
+	if len(w.ended) > 0 {
+		d := w.ended[0]
+		w.ended = w.ended[1:]
 		if d.pid == anyOther && len(w.rest) > 0 {
 			d.pid, w.rest = w.rest[0], w.rest[1:]
 		}
-		if d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued {
-			w.gone = true
-		}
+		w.gone = w.gone || d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued
 		return d.pid, d.status
-	default:
 	}
 	if w.gone && len(w.rest) == 0 {
 		return proc.None, proc.Status{}
@@ -274,7 +252,7 @@ func (w *world) host() host {
 	return host{
 		processes:   w,
 		next:        w.next,
-		fromOutside: func(s sig.Signal) bool { return !sig.Set(w.inside.Load()).Has(s) },
+		fromOutside: func(s sig.Signal) bool { return s != w.inside },
 		startSampling: func(observe.Config) sampler {
 			w.sampling = true
 			return w
@@ -292,7 +270,7 @@ func (w *world) Reserve() error                        { return nil }
 func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
-func (w *world) ReleaseInherited()                     { go w.happenAll() }
+func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Catches(_ int, s sig.Signal) bool      { return w.catches.Has(s) }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
 	if !w.catches.Has(s) {
@@ -312,8 +290,7 @@ func (w *world) GiveTerminal(int) bool {
 }
 
 func (w *world) Program(int) (string, []string) {
-	name, _ := w.executes.Load().(string)
-	return name, []string{name}
+	return w.executes, []string{w.executes}
 }
 
 func (w *world) Continue(bool) {}
