@@ -7,50 +7,43 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
-// place returns where every signal can be caught but KILL, STOP and CHLD.
-func place(terminal bool) plan.Place {
+// newPlan returns the plan of flags and variables, and of the word terminal, where every signal can
+// be caught but KILL, STOP and CHLD.
+func newPlan(t *testing.T, words ...string) (*plan.Plan, error) {
+	t.Helper()
 	never := func(s sig.Signal) (why string) {
 		if sig.SetOf(sig.KILL, sig.STOP, sig.CHLD).Has(s) {
 			why = "no"
 		}
 		return why
 	}
-	return plan.Place{Terminal: terminal, PID1: true, Uncatchable: never}
-}
-
-// mustPlan returns the plan of a valid configuration.
-func mustPlan(t *testing.T, cfg plan.Config) *plan.Plan {
-	t.Helper()
-	p, err := plan.New(&cfg, place(false), nil)
-	if err != nil {
-		t.Fatalf("%+v: %v", cfg, err)
-	}
-	return p
+	cfg := flags.Read(t, words)
+	cfg.Warnings = slices.Grow([]string{"the caller's"}, 1)
+	return plan.New(&cfg, plan.Place{Terminal: slices.Contains(words, "terminal"), PID1: true, Uncatchable: never}, nil)
 }
 
 //go:embed testdata/plans.txt
 var plans string
 
-// TestPlan: the plan of a configuration, or the error, is as in testdata/plans.txt.
+// TestPlan: the plan of a configuration, or the error, is as in testdata/plans.txt. The caller's
+// warnings come first.
 func TestPlan(t *testing.T) {
 	for _, cells := range script.Rows(plans) {
-		words := strings.Fields(cells[0])
-		terminal := slices.Contains(words, "terminal")
-		cfg := flags.Read(t, words)
-		p, err := plan.New(&cfg, place(terminal), nil)
+		p, err := newPlan(t, strings.Fields(cells[0])...)
 		got := fmt.Sprint("error: ", err)
 		if err == nil {
 			got = describe(p)
+			if p.Warnings[0] != "the caller's" || len(p.Config.Warnings) != 1 {
+				t.Errorf("%s: %q", cells[0], p.Warnings)
+			}
 		}
 		if got != cells[1] {
 			t.Errorf("%s\n got %s\nwant %s", cells[0], got, cells[1])
@@ -71,7 +64,7 @@ func describe(p *plan.Plan) string {
 		text += " assumed"
 	}
 	text += fmt.Sprint("; on ", slices.Collect(p.Stop.StopSignals.All))
-	if warned := strings.Join(p.Warnings, "; "); warned != "" {
+	if warned := strings.Join(p.Warnings[1:], "; "); warned != "" {
 		text += "; warns: " + warned
 		if !strings.HasSuffix(warned, p.Terms.GraceCaveat) {
 			text += "; caveat: " + p.Terms.GraceCaveat
@@ -80,41 +73,15 @@ func describe(p *plan.Plan) string {
 	return text
 }
 
-// TestGraceFor: the grace period for a hold is in whole seconds, fits the hold, and is the
-// shortest.
-func TestGraceFor(t *testing.T) {
-	for _, cells := range script.Rows(plans) {
-		cfg := flags.Read(t, strings.Fields(cells[0]))
-		for hold := 50 * time.Millisecond; hold < time.Minute; hold += 350 * time.Millisecond {
-			grace := plan.GraceFor(&cfg, hold)
-			if grace%time.Second != 0 || plan.Ceiling(&cfg, grace) < hold || plan.Ceiling(&cfg, grace-time.Second) >= hold {
-				t.Fatalf("%s: %v for a hold of %v", cells[0], grace, hold)
-			}
-		}
-	}
-}
-
-// advice finds the flags that a caveat tells users to give.
-var advice = regexp.MustCompile(`--(until|stop-schedule)=([\w/]+)`)
-
-// TestPresetAdvice: the flags that caveats advise are valid.
+// TestPresetAdvice: the flags that caveats tell users to give are valid.
 func TestPresetAdvice(t *testing.T) {
 	followed := 0
 	for _, p := range preset.All() {
-		for _, flag := range advice.FindAllStringSubmatch(p.Caveat, -1) {
-			cfg := plan.Config{Command: []string{"x"}, Preset: p.Name, GracePeriod: 150 * time.Second}
-			if flag[1] == "until" {
-				cfg.Until = stop.Reason(flag[2])
-			} else {
-				cfg.Schedule, _ = stop.ParseSchedule(flag[2])
-				if cfg.Schedule == nil {
-					t.Errorf("%s: %s is no schedule", p.Name, flag[2])
-				}
-			}
-			if warnings := mustPlan(t, cfg).Warnings; len(warnings) > 0 {
-				t.Errorf("%s with %s: warnings %q", p.Name, flag[0], warnings)
-			}
+		for _, flag := range regexp.MustCompile(`--(until|stop-schedule)=[\w/]+`).FindAllString(p.Caveat, -1) {
 			followed++
+			if p, err := newPlan(t, "--preset="+p.Name, "--grace-period=150s", flag); err != nil || len(p.Warnings) > 1 {
+				t.Errorf("%s: %v, %v", flag, p, err)
+			}
 		}
 	}
 	if followed < 5 {
@@ -122,27 +89,18 @@ func TestPresetAdvice(t *testing.T) {
 	}
 }
 
-func TestConfigExits(t *testing.T) {
-	p := mustPlan(t, plan.Config{ExitCodes: []preset.ExitCode{{From: 143, To: 0}, {From: 0, To: 7}, {From: 7, To: 255}}})
-	for code := range 256 {
-		want := code
-		if to, ok := map[int]int{143: 0, 0: 7, 7: 255}[code]; ok { // once: no chaining
-			want = to
-		}
+// TestExitCode: an exit code is mapped once, and by a preset only after a stop.
+func TestExitCode(t *testing.T) {
+	p, err := newPlan(t, "--preset=puma", "--exit-code=142:0", "--exit-code=0:7", "--exit-code=7:255")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[int]int{142: 0, 0: 7, 7: 255, 1: 1, 143: 143} {
 		if got := p.ExitCode(code, false); got != want {
 			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
 		}
 	}
-}
-
-// TestConfigWarnings: the caller's warnings come first, and the caller's list is unchanged.
-func TestConfigWarnings(t *testing.T) {
-	callers := append(make([]string, 0, 8), "theirs")
-	p := mustPlan(t, plan.Config{Delay: time.Minute, Warnings: callers})
-	if len(p.Warnings) != 2 || p.Warnings[0] != "theirs" {
-		t.Errorf("warnings %q", p.Warnings)
-	}
-	if spare := callers[:2][1]; spare != "" {
-		t.Errorf("the plan wrote %q into the caller's list", spare)
+	if got := p.ExitCode(143, true); got != 0 {
+		t.Errorf("after a stop, exit code 143 becomes %d", got)
 	}
 }

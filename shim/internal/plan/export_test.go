@@ -1,6 +1,0 @@
-package plan
-
-var (
-	GraceFor = (*Config).graceFor
-	Ceiling  = (*Config).ceiling
-)
