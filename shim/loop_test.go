@@ -15,7 +15,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
-	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -160,6 +159,7 @@ func (w *world) happen(text string) {
 		text = arg
 	}
 	text, paths, _ := strings.Cut(text, ", waiting for ")
+	text, trouble, _ := strings.Cut(text, ", trouble: ")
 	e, err := script.ParseEvent(text)
 	if err != nil {
 		w.t.Error(err)
@@ -172,7 +172,12 @@ func (w *world) happen(text string) {
 		}
 		w.signals = append(w.signals, e.Signal)
 	case stop.Sampled:
-		w.samples <- observe.Snapshot{Began: time.Now(), State: e.Traffic, PathsPresent: strings.Fields(paths)}
+		sample := observe.Snapshot{Began: time.Now(), State: e.Traffic, Requests: e.Requests, Trouble: trouble}
+		sample.PathsPresent = strings.Fields(paths)
+		if trouble != "" {
+			sample.Observer = observe.ProcNet
+		}
+		w.samples <- sample
 	case stop.OrphanReaped:
 		w.end(anyOther, proc.Status{})
 	case stop.CommandStopped:
@@ -304,24 +309,6 @@ func (w *world) writeLine(lines ...string) {
 
 // TestMain runs the tests in network and mount namespaces of their own.
 func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
-
-// TestTroubleOnce: why the traffic is not observed in the best way is said when it changes.
-func TestTroubleOnce(t *testing.T) {
-	var said []string
-	l := &loop{
-		plan: &plan.Plan{Config: Config{Level: Warn, Until: Quiet}},
-		host: host{writeLine: func(lines ...string) { said = append(said, lines...) }},
-	}
-	for _, trouble := range []string{"", "first", "first", "second", "", ""} {
-		s := observe.Snapshot{Observer: observe.ProcNet, Trouble: trouble}
-		l.warnUnobservable(&s, &report.Observation{})
-		l.sample = s
-	}
-	const prefix = "lameduck: warning: observing the traffic through /proc/net: "
-	if !slices.Equal(said, []string{prefix + "first", prefix + "second"}) {
-		t.Errorf("said %q", said)
-	}
-}
 
 // TestGapInJSON: dropped lines are reported in the format of the other lines.
 func TestGapInJSON(t *testing.T) {

@@ -1,39 +1,33 @@
 package report
 
 import (
+	_ "embed"
 	"errors"
+	"fmt"
 	"net/netip"
-	"slices"
+	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
-	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// stopCase is a stop for the golden file: what differs from the stop that newStop returns.
-type stopCase struct {
-	name   string
-	lines  func(s *Stop) []string
-	change func(s *Stop)
-}
+//go:embed testdata/stops.txt
+var stops string
 
-var (
-	announced = (*Stop).Announcement
-	concluded = (*Stop).Conclusion
-	late      = (*Stop).Late
-)
+//go:embed testdata/costs.txt
+var costs string
 
 var (
 	trigger  = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
-	kubelet  = netip.MustParseAddr("10.0.0.1")
 	balancer = netip.MustParseAddr("10.0.0.7")
+	kubelet  = netip.MustParseAddr("10.0.0.1")
 )
-
-// ninePorts are more than a report lists.
-var ninePorts = []uint16{53, 5000, 5001, 5002, 5003, 5004, 5005, 5006, 8125}
 
 // at returns a moment so many seconds after the trigger.
 func at(after float64) time.Time {
@@ -70,243 +64,101 @@ func (s *Stop) end(reason stop.Reason, held float64) {
 	s.Sent = []stop.Sent{{Signal: s.Steps.FirstSignal(0), At: at(held)}}
 }
 
-// delay makes the hold a plain delay that has passed.
-func (s *Stop) delay(length float64) {
-	s.Gate = stop.Gate{Floor: at(length).Sub(trigger)}
-	s.end(stop.Elapsed, length)
-}
-
-// hook makes the stop that of a preStop hook.
-func (s *Stop) hook() {
-	s.Hook, s.Trigger, s.Steps, s.Sent, s.ExitedAt = true, 0, nil, nil, time.Time{}
-}
-
-// run makes the command run at a time.
-func (s *Stop) run(now float64) { s.ExitedAt, s.Now = time.Time{}, at(now) }
-
-// seek makes the hold end after a search for a lull.
-func (s *Stop) seek(inFlight int) {
-	s.Lull = stop.Lull{Sought: true, Found: inFlight == 0, InFlight: inFlight}
-}
-
-// traffic makes traffic of a kind hold to the end, without new connections.
-func (s *Stop) traffic(kind traffic.CauseKind, port uint16) {
-	s.InHold.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
-	s.InHold.Cause = traffic.Cause{Kind: kind, Peer: balancer, Port: port, At: at(14.9), Connections: 3}
-	s.end(stop.Ceiling, 15)
-}
-
-// connections makes new connections hold to the end, so many in each second.
-func (s *Stop) connections(last time.Time, perSecond ...int) {
-	s.traffic(traffic.NewConnections, 8080)
-	s.InHold.PerSecond, s.InHold.LastNew, s.InHold.LastOther = perSecond, last, last
-	for _, n := range perSecond {
-		s.InHold.Accepted += n
-	}
-}
-
-// keep makes clients use connections that they keep.
-func (s *Stop) keep() {
-	s.traffic(traffic.Bytes, 8080)
-	s.InHold.Open = 30
-	s.InHold.InUse = 24
-}
-
-// probe makes the kubelet's probe the cause, and all that there is.
-func (s *Stop) probe() {
-	s.traffic(traffic.Probe, 8080)
-	t := &s.InHold
-	t.Accepted, t.PerSecond, t.LastNew = 15, slices.Repeat([]int{1}, 15), at(14.6)
-	t.Cause = traffic.Cause{
-		Kind: traffic.Probe, Peer: kubelet, Port: 8080, At: at(14.6), Period: time.Second, Received: 132,
-	}
-	t.Patterns = []traffic.Pattern{{Peer: kubelet, Port: 8080, Received: 132, Period: time.Second, Count: 15}}
-}
-
-var stopCases = []stopCase{
-	{"quiet", concluded, func(*Stop) {}},
-	{"quiet, and some came back", concluded, func(s *Stop) {
-		s.TrafficConfig.CloseIdle = true
-		s.InHold.Asked = letgo.Figures{Closed: 24, CameBack: 3}
-		s.InHold.LeftOut.Bare, s.InHold.LeftOut.Probes = 7, 6
-		s.InHold.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: 6, LeftOut: true}}
-		s.InHold.UDPPorts, s.InHold.LatePorts = ninePorts, ninePorts
-		s.Told = sig.USR2
-		s.Now = at(10.4) // lameduck stood still: there was no linger
-	}},
-	{"nothing listens, and nothing came", concluded, func(s *Stop) {
-		s.InHold.Sample = traffic.Sample{PerSecond: make([]int, 4), LastNew: at(-2), LastByte: at(-1)}
-		s.end(stop.NoListener, 4)
-	}},
-	{"quiet, a request given up", concluded, func(s *Stop) {
-		s.traffic(traffic.Requests, 8080)
-		s.InHold.Open, s.InHold.LeftOut.GivenUp = 1, 1
-		s.end(stop.Quiet, 15)
-	}},
-	{"quiet, probes that are ignored", concluded, func(s *Stop) {
-		s.probe()
-		s.TrafficConfig.Probes = traffic.IgnoreProbes
-		s.InHold.Patterns[0].LeftOut = true
-		s.InHold.LastNew = time.Time{}
-		s.InHold.Cause.At = at(1.3)
-		s.end(stop.Quiet, 4)
-	}},
-	{"quiet, through /proc/net", concluded, func(s *Stop) {
-		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
-		s.InHold.Open, s.InHold.More = 1, true
-	}},
-	{"quiet, a connection too short to be counted", concluded, func(s *Stop) { s.InHold.Accepted = 0 }},
-	{"quiet, a stream beside other connections", concluded, func(s *Stop) {
-		s.InHold.Open, s.InHold.InUse, s.InHold.Streams = 4, 2, 1
-		s.hook()
-	}},
-	{"quiet, --on-stop until later", concluded, func(s *Stop) {
-		s.OnStopUntil = at(12.8)
-		s.end(stop.Quiet, 13)
-	}},
-	{"quiet, one of several paths until later", concluded, func(s *Stop) {
-		s.WaitGone = []string{"/run/app", "/run/other"}
-		s.end(stop.Quiet, 13)
-	}},
-	{"ceiling, a path", concluded, func(s *Stop) {
-		s.InHold.PathsPresent = []string{"/run/app"}
-		s.end(stop.Ceiling, 15)
-	}},
-	{"no progress", concluded, func(s *Stop) {
-		s.end(stop.NoProgress, 10.2)
-		s.InHold.Open, s.InHold.InFlight = 3, 3
-		s.Exit.Signal = sig.KILL
-	}},
-	{"UDP alone", concluded, func(s *Stop) {
-		s.InHold = Observation{UDPPorts: []uint16{53}, Unseen: []string{"Unix sockets", "another network namespace"}}
-		s.end(stop.UDP, 5)
-	}},
-	{"blind", concluded, func(s *Stop) {
-		s.InHold = Observation{Observer: "none", Blind: true}
-		s.end(stop.Unobserved, 15)
-	}},
-
-	{"a delay that is too long", concluded, func(s *Stop) { s.delay(15) }},
-	{"a delay that cuts requests of clients that keep their connections", concluded, func(s *Stop) {
-		s.keep()
-		s.delay(5)
-		s.seek(3)
-	}},
-	{"a delay with a server that closes kept connections", concluded, func(s *Stop) {
-		s.keep()
-		s.delay(9)
-		s.seek(1)
-		s.Server, s.ClosesKept = "nginx", true
-	}},
-
-	{"ceiling, new connections at a steady rate", concluded, func(s *Stop) {
-		s.connections(at(14.9), slices.Repeat([]int{40}, 15)...)
-		s.InHold.Cause.Connections = 160
-		s.InHold.InFlight, s.InHold.Open = 4, 8
-	}},
-	{"ceiling, new connections of unknown peers at a falling rate", concluded, func(s *Stop) {
-		s.connections(at(14.3), 60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1)
-		s.InHold.Cause.Peer, s.InHold.Cause.Connections = netip.Addr{}, 20
-	}},
-	{"ceiling, a new connection at times", concluded, func(s *Stop) {
-		s.connections(at(14.9), slices.Repeat([]int{1}, 15)...)
-	}},
-	{"ceiling, a HEALTHCHECK over loopback", concluded, func(s *Stop) {
-		s.connections(at(12.1), 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0)
-		s.InHold.Cause.Peer = netip.IPv6Loopback()
-	}},
-	{"ceiling, a stream that is never answered", concluded, func(s *Stop) {
-		s.traffic(traffic.Bytes, 514)
-		s.InHold.Cause.Unanswered = true
-		s.InHold.Open, s.InHold.InFlight = 1, 1
-	}},
-	{"ceiling, requests", concluded, func(s *Stop) {
-		s.traffic(traffic.Requests, 8080)
-		s.InHold.InFlight = 3
-	}},
-	{"ceiling, requests, with a longer grace period", concluded, func(s *Stop) {
-		s.traffic(traffic.Requests, 8080)
-		s.InHold.InFlight = 3
-		s.LongerGrace = 34 * time.Second
-	}},
-	{"ceiling, streams", concluded, func(s *Stop) {
-		s.keep()
-		s.InHold.Open, s.InHold.InUse, s.InHold.Streams = 4, 4, 4
-	}},
-	{"ceiling, an accept queue", concluded, func(s *Stop) { s.traffic(traffic.AcceptQueue, 8080) }},
-	{"ceiling, open connections", concluded, func(s *Stop) {
-		s.traffic(traffic.OpenConnections, 0)
-		s.InHold.Open = 2
-	}},
-	{"ceiling, a probe that counts", concluded, func(s *Stop) { s.probe() }},
-	{"clients that keep their connections, at a lull", concluded, func(s *Stop) {
-		s.keep()
-		s.seek(0)
-		s.InHold.InFlight = 2 // in an earlier sample
-		s.Server = "envoy"
-	}},
-	{"clients that keep their connections, some of them closed", concluded, func(s *Stop) {
-		s.keep()
-		s.TrafficConfig.CloseIdle = true
-		s.InHold.Asked.Closed = 2
-		s.Linger, s.Now = 3*time.Second, at(16)
-	}},
-
-	{"second signal, a shell", concluded, func(s *Stop) {
-		s.end(stop.SecondSignal, 1.8)
-		s.ShellDropped = sig.TERM
-	}},
-	{"the command exits at once, in a unit of systemd", concluded, func(s *Stop) {
-		s.Systemd = true
-		s.end(stop.ChildExit, 0.1)
-		s.Sent = nil
-	}},
-	{"interrupt, a server with a caveat", concluded, func(s *Stop) {
-		s.end(stop.Interrupt, 1.8)
-		s.InHold.InFlight = 1
-		s.Caveat = "nginx needs worker_shutdown_timeout"
-		s.Exit.Signal = sig.QUIT
-	}},
-
-	{"a schedule without a hold", concluded, func(s *Stop) {
-		s.Gate, s.EndedAt = stop.Gate{}, trigger
-		s.InHold = Observation{}
-		s.Sent = []stop.Sent{{Signal: sig.USR1, At: trigger}, {Signal: sig.KILL, At: at(5)}}
-		s.Exit.Signal = sig.KILL
-	}},
-
-	{"a schedule begins without a hold", announced, func(s *Stop) {
-		s.Gate = stop.Gate{}
-		s.KillAfter = 5 * time.Second
-		s.GraceCaveat = "the grace period is assumed to be 10 s, as in Docker, which is too short: give the real one"
-	}},
-	{"a hook begins without a floor", announced, func(s *Stop) {
-		s.hook()
-		s.Gate.Floor = 0
-	}},
-	{"a hold begins for others too, in an assumed grace period", announced, func(s *Stop) {
-		s.Told = sig.USR2
-		s.Gate.OnStop = true
-		s.WaitGone = []string{"/run/app", "/run/other\napp"}
-		s.GraceAssumed = true
-	}},
-	{"still holding, in an assumed grace period", late, func(s *Stop) {
-		s.keep()
+// change makes a change of testdata/stops.txt.
+func (s *Stop) change(step string) {
+	words := append(strings.Fields(step), "", "")
+	in := &s.InHold
+	number, _ := strconv.ParseFloat(words[1], 64)
+	switch words[0] {
+	case "end":
+		held, _ := strconv.ParseFloat(words[2], 64)
+		s.end(stop.Reason(words[1]), held)
+	case "delay": // a plain one, which has passed
+		s.Gate = stop.Gate{Floor: at(number).Sub(trigger)}
+		s.end(stop.Elapsed, number)
+	case "hook":
+		s.Hook, s.Trigger, s.Steps, s.Sent, s.ExitedAt = true, 0, nil, nil, time.Time{}
+	case "runs":
+		s.ExitedAt, s.Now = time.Time{}, at(number)
+	case "holds":
 		s.Ended, s.EndedAt, s.Sent = "", time.Time{}, nil
-		s.run(9)
-		s.GraceAssumed = true
-		s.InHold.InFlight = 3
-		s.InHold.Cause.At = at(8.9)
-		s.Caveat = "not shown: no signal was sent"
-		s.Latest = s.InHold
-	}},
-	{"still running, another program than the preset's", late, func(s *Stop) {
-		s.Latest = Observation{Observer: "sock_diag", Sample: traffic.Sample{InFlight: 3}}
-		s.Latest.LeftOut.GivenUp = 1
-		s.Server, s.OtherProgram = "haproxy", "node"
-		s.run(29)
-	}},
-	{"descendants still run", late, func(s *Stop) { s.Now = at(29) }},
+		s.ExitedAt, s.Now = time.Time{}, at(number)
+	case "no-hold":
+		s.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
+	case "unsent":
+		s.Sent = nil
+	case "sent":
+		signal, _ := sig.Parse(words[2])
+		s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(number)})
+	case "unseen":
+		*in = Observation{}
+	case "lull":
+		s.Lull = stop.Lull{Sought: true, Found: number == 0, InFlight: int(number)}
+	case "traffic": // holds to the end, without new connections
+		in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
+		port, _ := strconv.Atoi(words[2])
+		in.Cause = traffic.Cause{Kind: kinds[words[1]], Peer: balancer, Port: uint16(port), At: at(14.9), Connections: 3}
+		s.end(stop.Ceiling, 15)
+	case "kept": // clients use connections that they keep
+		s.change("traffic bytes 8080")
+		in.Open, in.InUse = 30, 24
+	case "connections": // new ones, in each second and in all
+		in.PerSecond = nil
+		for _, word := range words[1 : len(words)-2] {
+			n, _ := strconv.Atoi(word)
+			in.PerSecond = append(in.PerSecond, n)
+			in.Accepted += n
+		}
+	case "probes": // of the kubelet, left out
+		in.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: int(number), LeftOut: true}}
+	case "ignore-probes":
+		s.TrafficConfig.Probes = traffic.IgnoreProbes
+	default:
+		set(s, step)
+	}
+}
+
+var kinds = map[string]traffic.CauseKind{
+	"connections": traffic.NewConnections, "bytes": traffic.Bytes, "requests": traffic.Requests,
+	"queue": traffic.AcceptQueue, "open": traffic.OpenConnections, "probe": traffic.Probe,
+}
+
+// set sets a field of a struct: "InHold.Open=3". Times are seconds after the trigger, and a bool
+// is true.
+func set(target any, step string) {
+	path, text, _ := strings.Cut(step, "=")
+	field := reflect.ValueOf(target)
+	for name := range strings.SplitSeq(path, ".") {
+		field = reflect.Indirect(field).FieldByName(name)
+	}
+	if !field.IsValid() {
+		panic("no field " + path)
+	}
+	switch to := field.Addr().Interface().(type) {
+	case *bool:
+		*to = true
+	case *string:
+		*to = text
+	case *[]string:
+		*to = strings.Split(text, ",")
+	case *time.Time:
+		*to = time.Time{}
+		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+			*to = at(seconds)
+		}
+	case *time.Duration:
+		*to = testutil.Must(time.ParseDuration(text))
+	case *sig.Signal:
+		*to = testutil.Must(sig.Parse(text))
+	case *netip.Addr:
+		*to, _ = netip.ParseAddr(text)
+	case *[]uint16:
+		for port := range strings.SplitSeq(text, ",") {
+			*to = append(*to, uint16(testutil.Must(strconv.Atoi(port))))
+		}
+	default:
+		testutil.Must(fmt.Sscan(text, to))
+	}
 }
 
 // newCost returns what the end of a server cost that died of TERM while its balancer went on.
@@ -326,49 +178,24 @@ func (c *Cost) nothingLost(held float64) {
 	c.LastNew, c.LastByte = at(held-4.1), at(held-4)
 }
 
-// costCases are for the golden file: what differs from the stop that newCost returns.
-var costCases = []struct {
-	name   string
-	change func(c *Cost)
-}{
-	{"watch", func(*Cost) {}},
-	{"watch, nobody came", func(c *Cost) {
-		c.nothingLost(0.1)
-		c.Ends[0].Cut = 1
-	}},
-	{"watch, TERM after the server's end", func(c *Cost) {
-		c.TERM = at(2)
-		c.OfProbes = 2
-	}},
-	{"watch, TERM after the end of a hold", func(c *Cost) {
-		c.nothingLost(7.4)
-		c.TERM = at(8)
-	}},
-	{"watch, an assumed grace period that is too short", func(c *Cost) {
-		c.Ceiling = 5 * time.Second
-		c.GraceAssumed = true
-	}},
-	{"watch, clients that keep their connections", func(c *Cost) {
-		c.nothingLost(12)
-		c.LastNew, c.LastByte, c.InUse, c.Ends[0].Cut = at(3), at(12), 24, 2
-		c.Refused, c.LastRefused, c.PerSecond = 1, at(12.1), []int{1}
-	}},
-	{"watch, several ports, a stream, and events missed", func(c *Cost) {
-		c.Ends = append(c.Ends, cost.End{Port: 9090, At: at(2.5)})
-		c.Listening = []uint16{22}
-		c.Streams = 1
-		c.CutAtLeast = true
-	}},
-	{"watch, the server serves on", func(c *Cost) {
-		c.nothingLost(1)
-		c.Ends, c.Listening, c.Now = nil, []uint16{8080}, at(29)
-	}},
-	{"watch, nothing listens", func(c *Cost) {
-		c.nothingLost(1)
+// change makes a change of testdata/costs.txt.
+func (c *Cost) change(step string) {
+	words := append(strings.Fields(step), "", "")
+	number, _ := strconv.ParseFloat(words[1], 64)
+	switch words[0] {
+	case "kept": // serving by a hold of so many seconds
+		c.nothingLost(number)
+	case "cut":
+		c.Ends[0].Cut = int(number)
+	case "serves": // on
 		c.Ends = nil
-	}},
-	{"watch, without sock_diag and counters", func(c *Cost) {
-		c.Source = "/proc/net"
+	case "another": // port ends
+		c.Ends = append(c.Ends, cost.End{Port: 9090, At: at(number)})
+	case "uncounted":
 		c.Uncounted = errors.New("open /proc/net/snmp: no such file or directory")
-	}},
+	case "refused": // one client
+		c.Refused, c.LastRefused, c.PerSecond = 1, at(number), []int{1}
+	default:
+		set(c, step)
+	}
 }

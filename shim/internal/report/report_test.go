@@ -14,6 +14,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
@@ -43,15 +44,22 @@ func TestReport(t *testing.T) {
 		maps.DeleteFunc(figures, func(name string, value any) bool { return reflect.DeepEqual(value, first[name]) })
 		fmt.Fprintf(&b, "%s\n\n", Encode(figures))
 	}
-	for _, c := range stopCases {
-		s := newStop()
-		c.change(s)
-		add(c.name, c.lines(s), Encode(s.Figures()))
+	lines := map[string]func(s *Stop) []string{
+		"begin": (*Stop).Announcement, "late": (*Stop).Late, "end": (*Stop).Conclusion,
 	}
-	for _, c := range costCases {
-		v := newCost()
-		c.change(v)
-		add(c.name, v.Lines(), v.JSON())
+	for _, cells := range script.Rows(stops) {
+		s := newStop()
+		for step := range strings.SplitSeq(cells[2], ";") {
+			s.change(strings.TrimSpace(step))
+		}
+		add(cells[0], lines[cells[1]](s), Encode(s.Figures()))
+	}
+	for _, cells := range script.Rows(costs) {
+		c := newCost()
+		for step := range strings.SplitSeq(cells[1], ";") {
+			c.change(strings.TrimSpace(step))
+		}
+		add(cells[0], c.Lines(), c.JSON())
 	}
 	if *update {
 		os.WriteFile(goldenFile, []byte(b.String()), 0o644)
