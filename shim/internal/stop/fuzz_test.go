@@ -145,12 +145,10 @@ func play(t *testing.T, in input) {
 }
 
 func FuzzMachine(f *testing.F) {
-	for seed := range uint64(2000) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		bytes := make([]byte, 40+random.IntN(200))
-		for i := range bytes {
-			bytes[i] = byte(random.IntN(256))
-		}
+	random := rand.NewChaCha8([32]byte{})
+	for length := range 2000 {
+		bytes := make([]byte, 40+length%200)
+		random.Read(bytes)
 		f.Add(bytes)
 	}
 	f.Fuzz(func(t *testing.T, bytes []byte) { play(t, bytes) })

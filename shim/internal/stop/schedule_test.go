@@ -84,27 +84,3 @@ func TestSteps(t *testing.T) {
 		}
 	}
 }
-
-// TestCutOff: the signal of a schedule that would come at or after the KILL. Both times count
-// from the first signal.
-func TestCutOff(t *testing.T) {
-	for _, cells := range script.Rows(`
-		TERM                         | 1s  | none
-		USR1/10s/TERM                | 10s | TERM at 10s
-		5s/USR1/10s/TERM             | 11s | none
-		USR1/10s/TERM/5s/QUIT        | 12s | QUIT at 15s
-		USR1/10s/forever/TERM/5s     | 8s  | TERM at 10s
-		TERM/forever/USR1/5s/QUIT/5s | 8s  | none
-		10s                          | 8s  | KILL at 10s
-	`) {
-		schedule, _ := stop.ParseSchedule(cells[0])
-		kill, _ := stop.ParseDuration(cells[1])
-		got := "none"
-		if step, at, found := schedule.CutOffBy(kill); found {
-			got = fmt.Sprintf("%v at %v", step, at)
-		}
-		if got != cells[2] {
-			t.Errorf("%s: %s", cells, got)
-		}
-	}
-}
