@@ -73,14 +73,26 @@ func WriteFile(t *testing.T, path, text string) {
 	}
 }
 
-// Deny makes a system call fail in this process, for good; see seccomp(2).
-func Deny(number uint32, errno unix.Errno) error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: number},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+// Word is a word that the kernel shows to a filter of system calls: the offset in struct
+// seccomp_data, see seccomp(2), and the value.
+type Word struct{ Offset, Value uint32 }
+
+// Arg is the word with an argument of a system call, which are counted from 0.
+func Arg(n, value uint32) Word { return Word{16 + 8*n, value} }
+
+// Deny makes a system call fail in this process, for good; or only calls with an argument.
+func Deny(number uint32, errno unix.Errno, args ...Word) error {
+	words := append([]Word{{0, number}}, args...)
+	var filter []unix.SockFilter
+	for i, word := range words {
+		otherwise := uint8(2*(len(words)-i) - 1) // skips up to the last instruction
+		filter = append(filter,
+			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: word.Offset},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: otherwise, K: word.Value})
 	}
+	filter = append(filter,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err

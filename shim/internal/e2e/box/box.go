@@ -28,7 +28,8 @@ type Box struct {
 	Cmd      *exec.Cmd
 	Stdin    io.WriteCloser
 	Out, Err *Lines
-	Port     string // of the first server of the catch helper
+	TTY      *os.File // the keyboard's side of a terminal
+	Port     string   // of the first server of the catch helper
 	network  *Network
 }
 
@@ -41,6 +42,7 @@ type Setup struct {
 	Bare    bool                // without a helper that mounts /proc: faster
 	Outside bool                // an ordinary process
 	Change  func(cmd *exec.Cmd) // called before the start
+	tty     bool                // a terminal in place of pipes
 }
 
 // Needs skips a test where one of the programs is not installed.
@@ -71,10 +73,10 @@ func Helper(name string, args ...string) []string {
 // Start starts a program.
 func (s Setup) Start(t *testing.T, words ...string) *Box {
 	t.Helper()
-	attr := &syscall.SysProcAttr{Setsid: true}
+	attr := &syscall.SysProcAttr{Setsid: s.Outside || s.tty, Setctty: s.tty}
 	if !s.Outside {
 		netns.Need(t)
-		attr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+		attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	}
 	if strings.Contains(s.Faults, "uid=") {
 		NeedsRoot(t)
@@ -86,8 +88,14 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	b.Cmd.SysProcAttr = attr
 	b.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "LAMEDUCK_LOG_FORMAT=json"},
 		s.Env...)
-	b.Stdin = testutil.Must(b.Cmd.StdinPipe())
-	b.Out, b.Err = newLines(t, testutil.Must(b.Cmd.StdoutPipe())), newLines(t, testutil.Must(b.Cmd.StderrPipe()))
+	if s.tty {
+		tty := b.openTerminal()
+		defer tty.Close()
+	} else {
+		b.Stdin = testutil.Must(b.Cmd.StdinPipe())
+		b.Out = newLines(t, testutil.Must(b.Cmd.StdoutPipe()))
+		b.Err = newLines(t, testutil.Must(b.Cmd.StderrPipe()))
+	}
 	if s.Change != nil {
 		s.Change(b.Cmd)
 	}
@@ -96,8 +104,6 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go b.Out.read()
-	go b.Err.read()
 	t.Cleanup(func() { b.Cmd.Process.Kill() })
 	return b
 }

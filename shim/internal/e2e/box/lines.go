@@ -12,9 +12,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Lines collects the lines of a pipe, with the time of each.
+// Lines collects the lines of a pipe or terminal, with the time of each.
 type Lines struct {
-	EOF chan struct{} // closed at the end of the pipe
+	EOF chan struct{} // closed at the end
 
 	t         *testing.T
 	from      io.ReadCloser
@@ -22,9 +22,10 @@ type Lines struct {
 	more      *sync.Cond
 	collected []Line
 	over      bool
+	seen      int // by Next
 }
 
-// Line is a line of a pipe, and the time of its arrival.
+// Line is a line, and the time of its arrival.
 type Line struct {
 	At   time.Time
 	Text string
@@ -36,12 +37,12 @@ func (l Line) String() string { return l.Text }
 func newLines(t *testing.T, from io.ReadCloser) *Lines {
 	l := &Lines{EOF: make(chan struct{}), t: t, from: from}
 	l.more = sync.NewCond(&l.mu)
+	go l.read()
 	return l
 }
 
 func (l *Lines) read() {
-	in := bufio.NewScanner(l.from)
-	for in.Scan() {
+	for in := bufio.NewScanner(l.from); in.Scan(); {
 		l.change(func() { l.collected = append(l.collected, Line{time.Now(), in.Text()}) })
 	}
 	l.change(func() { l.over = true })
@@ -62,20 +63,33 @@ func (l *Lines) Wait(text string) Line {
 }
 
 // WaitNth waits for the nth line that contains text.
-func (l *Lines) WaitNth(n int, text string) (found Line) {
+func (l *Lines) WaitNth(n int, text string) Line {
+	l.t.Helper()
+	return l.waitNth(n, text, new(int))
+}
+
+// Next waits for a line that contains text, after the lines that earlier calls have waited for.
+func (l *Lines) Next(text string) Line {
+	l.t.Helper()
+	return l.waitNth(1, text, &l.seen)
+}
+
+func (l *Lines) waitNth(n int, text string, checked *int) Line {
 	l.t.Helper()
 	late := false
 	timer := time.AfterFunc(testutil.Patience, func() { l.change(func() { late = true }) })
 	defer timer.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for checked := 0; ; l.more.Wait() {
-		for ; checked < len(l.collected); checked++ {
-			if strings.Contains(l.collected[checked].Text, text) {
+	for ; ; l.more.Wait() {
+		for *checked < len(l.collected) {
+			line := l.collected[*checked]
+			*checked++
+			if strings.Contains(line.Text, text) {
 				n--
 			}
 			if n == 0 {
-				return l.collected[checked]
+				return line
 			}
 		}
 		if l.over || late {
@@ -84,10 +98,10 @@ func (l *Lines) WaitNth(n int, text string) (found Line) {
 	}
 }
 
-// Count returns how many lines are equal to text so far.
+// Count returns how many lines end with text so far.
 func (l *Lines) Count(text string) (n int) {
 	for _, line := range l.All() {
-		if line.Text == text {
+		if strings.HasSuffix(line.Text, text) { // a terminal may have shown a key before
 			n++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,19 @@ func Main(m *testing.M, own map[string]func(args []string)) {
 	netns.Main(m, syscall.CLONE_NEWNS)
 }
 
+// restoreSpawned gives 32 and 33 their default actions, where they are ignored: make(1) starts
+// programs with posix_spawn(3), which leaves them so.
+func restoreSpawned() {
+	const ignored = 1 // SIG_IGN
+	for _, s := range []uintptr{32, 33} {
+		var was, action [4]uintptr
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&was)), 8, 0, 0)
+		if was[0] == ignored {
+			unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+		}
+	}
+}
+
 // RunHelper runs a helper, and does not return.
 func RunHelper(name string, args []string) {
 	switch name {
@@ -41,10 +55,6 @@ func RunHelper(name string, args []string) {
 		catch(args)
 	case "web":
 		serveWeb(args[0])
-	case "orphan":
-		orphan()
-	case "zombies":
-		zombies()
 	}
 	if helpers[name] == nil {
 		Die(fmt.Errorf("unknown helper %q", name))

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +64,23 @@ func RSS(pid int) int {
 // before the first garbage collection.
 const Heap = 6 << 10
 
+// Sleeps reports whether the threads of a process neither give up nor lose the processor for two
+// seconds; see proc_pid_status(5).
+func Sleeps(pid int) bool {
+	switches := func() (counts []string) {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			counts = append(counts, Field(string(text), "voluntary_ctxt_switches"),
+				Field(string(text), "nonvoluntary_ctxt_switches"))
+		}
+		return counts
+	}
+	before := switches()
+	time.Sleep(2 * time.Second) // what is measured
+	return len(before) > 0 && slices.Equal(before, switches())
+}
+
 // Children returns the pids of a process's children, zombies included.
 func Children(pid int) (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -88,68 +104,11 @@ func (b *Box) Child() int {
 	return pids[0]
 }
 
-// Many runs a test that many times, several at once, until a run fails.
-func Many(t *testing.T, rounds int, test func(round int)) {
-	var workers sync.WaitGroup
-	left := make(chan int, rounds)
-	for round := range rounds {
-		left <- round
-	}
-	close(left)
-	for range 2 * runtime.NumCPU() {
-		workers.Go(func() {
-			for round := range left {
-				if !t.Failed() {
-					test(round)
-				}
-			}
-		})
-	}
-	workers.Wait()
-}
-
 // ReadLines returns the lines of a file, or the words of one that separates them by zero
 // bytes.
 func ReadLines(path string) []string {
 	text, _ := os.ReadFile(path)
 	return strings.FieldsFunc(string(text), func(c rune) bool { return c == '\n' || c == 0 })
-}
-
-// Adopter returns the pids of an init other than PID 1, whose command line is given, and of the
-// new parent of an orphan that its command leaves behind.
-func Adopter(t *testing.T, faults string, init ...string) (b *Box, pid, parent string) {
-	t.Helper()
-	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"}, Helper("orphan")...)
-	b = Setup{Faults: faults}.Boot(t, "", append(init, family...)...)
-	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
-	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
-	b.Send("end")
-	b.WantExit(7)
-	return b, pid, parent
-}
-
-// orphan prints the pid of its parent, once the shell that started orphan has exited.
-func orphan() {
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		parent := os.Getppid()
-		name := ReadLines(fmt.Sprintf("/proc/%d/comm", parent))
-		if parent == os.Getppid() && name[0] != "sh" { // still the parent, so it has a name
-			fmt.Println("orphan", parent)
-			os.Exit(0)
-		}
-	}
-}
-
-// zombies exits with 0 once PID 1 and this helper are the only processes, and fails after
-// some time.
-func zombies() {
-	var left []string
-	for end := time.Now().Add(testutil.Patience / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if left, _ = filepath.Glob("/proc/[0-9]*"); len(left) == 2 {
-			os.Exit(0)
-		}
-	}
-	Die(fmt.Errorf("%d processes are left: %q", len(left), left))
 }
 
 // FillPipe writes until a write would block.

@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // stage sets up the faults for the first process of new namespaces, separated by commas,
@@ -36,21 +35,7 @@ func stage(list string, args []string) {
 			Die(fmt.Errorf("unknown fault %q", name))
 		}
 	}
-	restoreSpawned()
 	Die(syscall.Exec(args[0], args, env))
-}
-
-// restoreSpawned gives 32 and 33 their default actions, where they are ignored: make(1) starts
-// programs with posix_spawn(3), which leaves them so.
-func restoreSpawned() {
-	const ignored = 1 // SIG_IGN
-	for _, s := range []uintptr{32, 33} {
-		var was, action [4]uintptr
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&was)), 8, 0, 0)
-		if was[0] == ignored {
-			unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
-		}
-	}
 }
 
 // faults are the faults of a stage by name: NAME or NAME=VALUE.
@@ -60,8 +45,13 @@ var faults = map[string]func(value string){
 	"read-only":   func(string) { Die(unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")) },
 	"no-stdin":    func(string) { unix.Close(0) },
 	"no-stderr":   func(string) { unix.Close(2) },
-	"deny":        denySyscall,
-	"ignore":      func(value string) { signal.Ignore(parseSignal(value)) },
+	"deny": func(value string) { // NUMBER:ERRNO
+		var number, errno uint32
+		_, err := fmt.Sscanf(value, "%d:%d", &number, &errno)
+		Die(err)
+		Die(testutil.Deny(number, unix.Errno(errno)))
+	},
+	"ignore": func(value string) { signal.Ignore(parseSignal(value)) },
 	"pending": func(value string) { // and blocked: the signal stays pending through exec
 		var set unix.Sigset_t
 		set.Val[0] = 1 << (parseSignal(value) - 1)
@@ -76,16 +66,16 @@ var faults = map[string]func(value string){
 	},
 	"nofile":  func(value string) { limit(unix.RLIMIT_NOFILE, value) },
 	"nproc":   func(value string) { limit(unix.RLIMIT_NPROC, value+":"+value) },
-	"seccomp": func(string) { denySyscalls() },
-	"own-network": func(string) {
-		Die(unix.Unshare(unix.CLONE_NEWNET))
-		Die(netns.Up())
-	},
+	"seccomp": denySyscalls,
 	// as gVisor does
-	"no-netlink": func(string) { denyCall(unix.SYS_SOCKET, firstArg, unix.AF_NETLINK, unix.EPROTONOSUPPORT) },
+	"no-netlink": func(string) {
+		Die(testutil.Deny(unix.SYS_SOCKET, unix.EPROTONOSUPPORT, testutil.Arg(0, unix.AF_NETLINK)))
+	},
 	// Binding a netlink socket is what joins multicast groups. The length of the address
 	// tells bind(2) of a netlink socket from others.
-	"no-groups": func(string) { denyCall(unix.SYS_BIND, thirdArg, unix.SizeofSockaddrNetlink, unix.EPERM) },
+	"no-groups": func(string) {
+		Die(testutil.Deny(unix.SYS_BIND, unix.EPERM, testutil.Arg(2, unix.SizeofSockaddrNetlink)))
+	},
 	"no-ptrace": func(string) { Die(unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0)) },
 }
 
@@ -122,63 +112,15 @@ func become(uid string, args []string) {
 	Die(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 }
 
-// Offsets in struct seccomp_data, see seccomp(2): the number, and the low half of each argument.
-const (
-	syscallNumber = 0
-	firstArg      = 16
-	thirdArg      = 32
-)
-
-// loadWord, ifEqual and result are the instructions of a seccomp filter. ifEqual skips
-// further instructions where the loaded word differs from value.
-func loadWord(offset uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-}
-
-func ifEqual(value uint32, skip uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip}
-}
-
-func result(value uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value}
-}
-
-// failWith is the result of a denied system call.
-func failWith(errno unix.Errno) unix.SockFilter {
-	return result(unix.SECCOMP_RET_ERRNO | uint32(errno))
-}
-
-var allow = result(unix.SECCOMP_RET_ALLOW)
-
-// denySyscall denies one system call: "NUMBER:ERRNO".
-func denySyscall(value string) {
-	var number, errno uint32
-	_, err := fmt.Sscanf(value, "%d:%d", &number, &errno)
-	Die(err)
-	filterSyscalls(loadWord(syscallNumber), ifEqual(number, 1), failWith(unix.Errno(errno)), allow)
-}
-
-// denyCall denies a system call with this argument.
-func denyCall(number, arg, value uint32, errno unix.Errno) {
-	filterSyscalls(loadWord(syscallNumber), ifEqual(number, 3), loadWord(arg), ifEqual(value, 1), failWith(errno), allow)
-}
-
 // denySyscalls denies system calls that the default profiles of container runtimes deny,
 // and system calls that older kernels and profiles lack.
-func denySyscalls() {
-	filter := []unix.SockFilter{loadWord(syscallNumber), ifEqual(unix.SYS_CLONE3, 1), failWith(unix.ENOSYS)}
-	for _, number := range []uint32{unix.SYS_PWRITEV2, unix.SYS_PERSONALITY, unix.SYS_UNSHARE, unix.SYS_SETNS,
-		unix.SYS_MOUNT,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_IO_URING_SETUP, unix.SYS_PTRACE, unix.SYS_PIDFD_OPEN, unix.SYS_CLOSE_RANGE} {
-		filter = append(filter, ifEqual(number, 1), failWith(unix.EPERM))
+func denySyscalls(string) {
+	Die(testutil.Deny(unix.SYS_CLONE3, unix.ENOSYS))
+	Die(testutil.Deny(unix.SYS_PRCTL, unix.EPERM, testutil.Arg(0, unix.PR_SET_CHILD_SUBREAPER)))
+	for _, number := range []uint32{
+		unix.SYS_PWRITEV2, unix.SYS_PERSONALITY, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_BPF,
+		unix.SYS_PERF_EVENT_OPEN, unix.SYS_IO_URING_SETUP, unix.SYS_PTRACE, unix.SYS_PIDFD_OPEN, unix.SYS_CLOSE_RANGE,
+	} {
+		Die(testutil.Deny(number, unix.EPERM))
 	}
-	filterSyscalls(append(filter, ifEqual(unix.SYS_PRCTL, 3), loadWord(firstArg),
-		ifEqual(unix.PR_SET_CHILD_SUBREAPER, 1), failWith(unix.EPERM), allow)...)
-}
-
-// filterSyscalls installs a seccomp filter for this thread.
-func filterSyscalls(filter ...unix.SockFilter) {
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	Die(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-	Die(unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0))
 }

@@ -34,12 +34,12 @@ func TestDropinCalls(t *testing.T) {
 			calls[init] = append(calls[init], last)
 		}
 	}
-	if len(calls["tini"]) < 70 || len(calls["dumb-init"]) < 70 || len(calls["catatonit"]) < 40 {
+	if len(calls["tini"]) < 70 || len(calls["dumb-init"]) < 70 || len(calls["catatonit"]) < 40 || len(calls["lameduck"]) < 14 {
 		t.Fatal("calls are missing")
 	}
-	dir := oddPrograms(t)
 	for name, calls := range calls {
 		onEachInit(t, name, func(t *testing.T, init string) {
+			dir := writePrograms(t)
 			for _, c := range calls {
 				result := c.results[0]
 				if isLameduck(init) {
@@ -75,12 +75,26 @@ func runCall(t *testing.T, call, init, dir string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// oddPrograms returns a folder of programs that some inits cannot run.
-func oddPrograms(t *testing.T) string {
+// programs are the texts of the programs that calls run, and of some that inits cannot run.
+var programs = map[string]string{
+	"script": "echo script $1\n", "empty": "", "lost": "#!/no/interpreter\n", "plain": "",
+	"shares": `#!/bin/sh
+		set -- $(cut -d" " -f5,6 /proc/$$/stat) $(cut -d" " -f5,6 /proc/$PPID/stat) # see proc_pid_stat(5)
+		[ $1 = $3 ] && group=group; [ $2 = $4 ] && session=session; echo $group $session`,
+	"orphan": `#!/bin/sh
+		orphan=$(sleep 60 >&- & echo $!)
+		parent=$(grep PPid /proc/$orphan/status)
+		kill $orphan
+		[ "${parent#PPid:?}" = $PPID ] || exit 0
+		while [ -e /proc/$orphan ]; do sleep 0.01; done
+		echo adopted`,
+}
+
+// writePrograms returns a folder with the programs.
+func writePrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"script": "echo script $1\n", "empty": "", "lost": "#!/no/interpreter\n",
-		"plain": ""} {
+	for name, text := range programs {
 		testutil.WriteFile(t, filepath.Join(dir, name), text)
 		if name != "plain" {
 			os.Chmod(filepath.Join(dir, name), 0o755)

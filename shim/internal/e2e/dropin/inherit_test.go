@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -48,82 +46,6 @@ func TestDropinInheritsSignals(t *testing.T) {
 				if blocked != c.blocked || ignored != c.ignored {
 					t.Errorf("the command has %x and %x; want %x and %x", blocked, ignored, c.blocked, c.ignored)
 				}
-			}
-		})
-	}
-}
-
-// TestDropinGroups: whether the command has a process group and a session of its own, or
-// shares the group and session of the init.
-func TestDropinGroups(t *testing.T) {
-	for call, want := range map[string][2]bool{
-		"lameduck --": {true, false}, "tini --": {true, false}, "catatonit --": {true, false}, "dumb-init --": {true, true},
-		"dumb-init -c": {false, false}, "DUMB_INIT_SETSID=0 dumb-init": {false, false},
-	} {
-		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
-			s.Outside = true
-			b := s.Catch(t, flags)
-			command := b.Child()
-			group := testutil.Must(unix.Getpgid(command)) != testutil.Must(unix.Getpgid(b.Pid()))
-			session := testutil.Must(unix.Getsid(command)) != testutil.Must(unix.Getsid(b.Pid()))
-			if got := [2]bool{group, session}; got != want {
-				t.Errorf("own group and own session: %v, want %v", got, want)
-			}
-			b.Exit()
-		})
-	}
-}
-
-// TestDropinDiesWithGroup: a KILL to the process group of dumb-init -c, as from timeout(1),
-// kills the command too.
-func TestDropinDiesWithGroup(t *testing.T) {
-	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
-		b := box.Setup{Outside: true, Init: init}.Boot(t, "-c", "sh", "-c", "echo ready; exec sleep 1000")
-		b.Ready()
-		command := b.Child()
-		testutil.Must(0, unix.Kill(-b.Pid(), unix.SIGKILL))
-		testutil.Eventually(t, "the command is dead", func() bool { return box.HasEnded(command) })
-	})
-}
-
-// TestDropinSubreaper: an init other than PID 1 adopts orphans: tini with a flag or a
-// variable, lameduck under the name tini in any case, and under the name dumb-init only if
-// told to.
-func TestDropinSubreaper(t *testing.T) {
-	for _, c := range box.Table(`
-		call                                 | adopts
-		tini -s --                           | yes
-		TINI_SUBREAPER= tini --              | yes
-		TINI_SUBREAPER=0 tini --             | yes
-		catatonit --                         | yes
-		dumb-init --                         |
-		dumb-init -c --                      |
-		LAMEDUCK_SUBREAPER=true dumb-init -- | yes
-	`) {
-		onEachCall(t, c["call"], func(t *testing.T, s box.Setup, flags string) {
-			if strings.HasPrefix(c["call"], "LAMEDUCK") && !isLameduck(s.Init) {
-				t.Skip("the init has no such variable")
-			}
-			call := append([]string{"env"}, append(s.Env, append([]string{s.Init}, box.Words(flags)...)...)...)
-			_, want, got := box.Adopter(t, "", call...)
-			if c["adopts"] == "" {
-				want = "1"
-			}
-			if got != want {
-				t.Errorf("the orphan's parent is %s, want %s", got, want)
-			}
-		})
-	}
-}
-
-// TestDropinWarnReaped: with -w tini warns about every orphan that tini reaps.
-func TestDropinWarnReaped(t *testing.T) {
-	for call, warns := range map[string]bool{"tini -w --": true, "tini --": false, "TINI_VERBOSITY=0 tini -w --": false} {
-		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
-			b := s.Boot(t, flags, append([]string{"sh", "-c", `( : & ); exec "$@"`, "sh"}, box.Helper("zombies")...)...)
-			b.WantExit(0)
-			if stderr := fmt.Sprint(b.Err.All()); strings.Contains(strings.ToLower(stderr), "reaped") != warns {
-				t.Errorf("stderr %s, want a warning: %v", stderr, warns)
 			}
 		})
 	}

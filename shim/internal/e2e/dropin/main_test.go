@@ -79,5 +79,5 @@ func isLameduck(init string) bool {
 }
 
 // modes are the calls of inits that change how the init treats processes and signals.
-var modes = []string{"tini -s --", "tini -s -g --", "dumb-init --", "dumb-init -c --", "catatonit --",
+var modes = []string{"lameduck --", "tini -s --", "tini -s -g --", "dumb-init --", "dumb-init -c --", "catatonit --",
 	"catatonit -g --"}

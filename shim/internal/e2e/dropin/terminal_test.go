@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -23,19 +23,19 @@ const askTTY = `if true 2>/dev/null </dev/tty; then echo "$0: yes"; else echo "$
 func TestDropinTerminal(t *testing.T) {
 	for _, name := range []string{"dumb-init", "tini"} {
 		onEachInit(t, name, func(t *testing.T, init string) {
-			s := box.OnTerminal(t, true, append([]string{init, "--"}, box.Helper("catch")...)...)
-			s.WaitFor("ready")
-			sent := []unix.Signal{unix.SIGHUP, unix.SIGCONT, unix.SIGHUP, unix.SIGCONT}
+			b := box.OnTerminal(t, true, append([]string{init, "--"}, box.Helper("catch")...)...)
+			b.WaitFor("ready")
+			sent := []sig.Signal{sig.HUP, sig.CONT, sig.HUP, sig.CONT}
 			for _, signal := range sent {
-				unix.Kill(s.Cmd.Process.Pid, signal)
-				s.WaitFor("got " + strings.TrimPrefix(unix.SignalName(signal), "SIG"))
+				b.Signal(signal)
+				b.WaitFor("got " + signal.String())
 			}
-			s.Type(box.CtrlC)
-			s.WaitFor("got INT")
-			s.Type("exit 7\n")
-			s.WantExit(7)
-			if n := s.Count("got "); n != len(sent)+1 {
-				t.Errorf("%d signals arrived, want %d", n, len(sent)+1)
+			b.Type(box.CtrlC)
+			b.WaitFor("got INT")
+			b.Send("exit 7")
+			b.WantExit(7)
+			if text := strings.Join(b.Out.Texts(), " "); strings.Count(text, "got ") != len(sent)+1 {
+				t.Errorf("the screen shows %s; want %d signals", text, len(sent)+1)
 			}
 		})
 	}
@@ -52,10 +52,10 @@ func TestDropinTerminalOfAnother(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			onEachInit(t, "dumb-init", func(t *testing.T, init string) {
-				s := box.OnTerminal(t, false, "env", "INIT="+init, "ASK="+askTTY, "sh", "-c", script+`; sh -c "$ASK" shell`)
-				s.WaitFor("command: no")
-				s.WaitFor("shell: yes")
-				s.WantExit(0)
+				b := box.OnTerminal(t, false, "env", "INIT="+init, "ASK="+askTTY, "sh", "-c", script+`; sh -c "$ASK" shell`)
+				b.WaitFor("command: no")
+				b.WaitFor("shell: yes")
+				b.WantExit(0)
 			})
 		})
 	}
@@ -88,66 +88,63 @@ func TestDropinTerminalScript(t *testing.T) {
 	testutil.Must(0, os.WriteFile(script, []byte(askTTY), 0o755))
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		onEachInit(t, name, func(t *testing.T, init string) {
-			s := box.OnTerminal(t, true, init, script)
-			s.WaitFor("script: yes")
-			s.WantExit(0)
-			s = box.OnTerminal(t, false, init, "--", "sh", "-c", "stty -echo; echo ready; tac")
-			s.WaitFor("ready")
-			s.Type("1\n2\n3\n" + box.CtrlD)
-			s.WaitFor("3\r\n2\r\n1\r\n")
-			s.WantExit(0)
+			b := box.OnTerminal(t, true, init, script)
+			b.WaitFor("script: yes")
+			b.WantExit(0)
+			b = box.OnTerminal(t, false, init, "--", "sh", "-c", "stty -echo; echo ready; tac")
+			b.WaitFor("ready")
+			b.Type("1\n2\n3\n" + box.CtrlD)
+			b.WaitFor("3")
+			b.WaitFor("2")
+			b.WaitFor("1")
+			b.WantExit(0)
 		})
 	}
 }
 
 // TestDropinTerminalShell: an interactive shell has job control. (catatonit is left out: it
-// blocks the terminal stop signals for its command.) Under such a shell, dumb-init -c and its
-// command are one foreground job: Ctrl-Z stops both, and fg continues both.
+// blocks the terminal stop signals for its command.)
 func TestDropinTerminalShell(t *testing.T) {
-	box.Needs(t, "bash")
-	shell := []string{"bash", "--norc", "--noprofile", "-i"}
 	for _, call := range []string{"tini --", "dumb-init --", "dumb-init -c"} {
 		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
 			for _, pid1 := range []bool{true, false} {
-				s := box.OnTerminal(t, pid1, append([]string{s.Init, flags}, shell...)...)
-				s.WaitFor("$ ")
-				wantJobControl(s)
+				wantJobControl(box.Shell(t, pid1, s.Init, flags), "sleep 1000", "sleep", "sleep")
 			}
 		})
 	}
-	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
-		s := box.OnTerminal(t, false, append([]string{"env", "INIT=" + init}, shell...)...)
-		s.WaitFor("$ ")
-		s.Type("$INIT -c sh -c 'echo r$((1))dy; exec sleep 1000'\n")
-		s.WaitFor("r1dy") // until its command runs, dumb-init loses signals
-		s.AwaitForeground("dumb-init")
-		for range 2 {
-			s.Type(box.CtrlZ)
-			s.WaitFor("Stopped")
-			s.Type("fg\n")
-			s.AwaitForeground("dumb-init")
-		}
-		s.Type(box.CtrlC)
-		s.WaitFor("$ ")
-		s.Type("echo code $?\n")
-		s.WaitFor("code 130")
-		s.Type("exit 0\n")
-		s.WantExit(0)
-	})
 }
 
-// wantJobControl checks that the shell on the terminal can stop, continue and interrupt a job,
-// and then ends the shell.
-func wantJobControl(s *box.Screen) {
-	s.Type("sleep 1000\n")
-	s.WaitFor("sleep 1000\r\n")
-	s.AwaitForeground("sleep")
-	s.Type(box.CtrlZ)
-	s.WaitFor("Stopped")
-	s.Type("fg\n")
-	s.AwaitForeground("sleep")
-	s.Type(box.CtrlC)
-	s.WaitFor("$ ")
-	s.Type("exit 3\n")
-	s.WantExit(3)
+// TestDropinTerminalJob: for an interactive shell, an init and its command are one job.
+func TestDropinTerminalJob(t *testing.T) {
+	for call, leader := range map[string]string{"lameduck --": "sleep", "dumb-init -c": "dumb-init"} {
+		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
+			// Until its command runs, dumb-init loses signals.
+			job := s.Init + " " + flags + " sh -c 'echo r$((1))dy; exec sleep 1000'"
+			b := box.Shell(t, false)
+			wantJobControl(b, job, leader, filepath.Base(s.Init))
+		})
+	}
+}
+
+// wantJobControl wants a shell on the terminal to stop, continue and interrupt a job, whose
+// process group has a leader of this name, and ends the shell. A job that continued in the
+// background may have another leader.
+func wantJobControl(b *box.Box, job, leader, background string) {
+	b.T.Helper()
+	b.Send(job)
+	if strings.Contains(job, "r$((1))dy") {
+		b.WaitFor("r1dy")
+	}
+	b.AwaitForeground(leader)
+	for _, resume := range []string{"fg", "bg; fg"} {
+		b.Type(box.CtrlZ)
+		b.WaitFor("Stopped")
+		b.Send(resume)
+		b.AwaitForeground(leader, background)
+	}
+	b.Type(box.CtrlC)
+	b.Send("echo code $?")
+	b.WaitFor("code 130")
+	b.Send("exit 3")
+	b.WantExit(3)
 }

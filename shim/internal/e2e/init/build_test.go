@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -34,7 +35,12 @@ func TestPlainBuild(t *testing.T) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		wantDuties(t, box.Setup{Init: path}, stormy.Without(lost))
+		b := box.Setup{Init: path}.Catch(t, "-d 1")
+		for s := range stormy.Without(lost).All {
+			b.Signal(s)
+			b.Out.Wait("got " + s.String())
+		}
+		b.WantHold(b.Stop(), time.Second, "elapsed")
 		const script = `"$0" --version; "$1" --version; trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; echo $GOGC $GODEBUG'`
 		got := strings.Split(output(t, []string{"GOGC=77", "GODEBUG=x=y"}, "sh", "-c", script, path, box.Binary), "\n")
 		if len(got) != 6 || !strings.Contains(got[0], ", a plain build (see ") || strings.Contains(got[1], "plain") {

@@ -9,29 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestLinger: with --linger, lameduck sends TERM to the processes left after the command, in
 // every session, waits for their end, and kills what stays. The exit code stays the
 // command's. Without /proc, kill(-1) replaces the descendants.
 func TestLinger(t *testing.T) {
-	const script = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" last $LAST & read x; exit 7`
+	const script = `
+	slow='trap "sleep 0.3; echo $0 done; exit" TERM; echo $0 up; while :; do sleep 0.05; done'
+	stubborn='trap "" TERM; echo $0 up; while :; do sleep 9; done'
+	sh -c "$slow" child & (sh -c "$slow" orphan &); (setsid sh -c "$slow" daemon &); eval sh -c '"$'$LAST'"' last & read x; exit 7`
 	denied := strings.NewReplacer("pidfd_open", strconv.Itoa(unix.SYS_PIDFD_OPEN), "pidfd_send_signal",
 		strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL))
 	for _, c := range box.Table(`
 		case                 | faults                   | last     | linger | at least
-		all end              |                          |          | 15     | 300ms
+		all end              |                          | slow     | 15     | 300ms
 		one stays            |                          | stubborn | 2      | 2s
 		no pidfd_open        | deny=pidfd_open:38       | stubborn | 2      | 2s
 		no pidfd_send_signal | deny=pidfd_send_signal:1 | stubborn | 2      | 2s
-		no /proc             | no-proc                  |          | 15     | 300ms
+		no /proc             | no-proc                  | slow     | 15     | 300ms
 		no /proc, one stays  | no-proc                  | stubborn | 2      | 2s
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			s := box.Setup{Faults: denied.Replace(c["faults"]), Env: []string{"LAST=" + c["last"]}}
-			b := s.Boot(t, "--linger="+c["linger"], append([]string{"sh", "-c", script, "sh"}, box.Helper("leftover")...)...)
+			b := s.Boot(t, "--linger="+c["linger"], "sh", "-c", script)
 			b.Out.WaitNth(4, " up")
 			start := time.Now()
 			b.Send("")
@@ -63,43 +65,35 @@ func TestLingerLeaves(t *testing.T) {
 	b.Out.Wait("cleaned")
 }
 
-// TestSubreaper: a lameduck other than PID 1 adopts orphans. If it cannot become a subreaper,
-// it warns once and goes on; with --subreaper that is an error.
+// TestSubreaper: if a lameduck other than PID 1 cannot become a subreaper, it warns once and goes
+// on; with --subreaper that is an error.
 func TestSubreaper(t *testing.T) {
-	if _, pid, parent := box.Adopter(t, "", box.Binary); parent != pid {
-		t.Errorf("the orphan's parent is %s, want lameduck, %s", parent, pid)
-	}
-	b, _, parent := box.Adopter(t, "seccomp", box.Binary)
+	b := box.Setup{Faults: "seccomp"}.Boot(t, "", box.Binary, "sh", "-c", "exit 7")
+	b.WantExit(7)
 	b.Err.Wait("orphans will not be reaped")
-	if parent != "1" {
-		t.Errorf("the orphan's parent is %s, want PID 1", parent)
-	}
 	box.Setup{Faults: "seccomp"}.Boot(t, "", box.Binary, "-s", "sh", "-c", "exit 7").WantExit(125)
 }
 
 // TestParentDeath: when lameduck's parent is killed, the command gets the signal of
 // --parent-death-signal.
 func TestParentDeath(t *testing.T) {
-	words := append(box.Helper("parent", box.Binary, "--parent-death-signal=USR1", "--"), box.Helper("catch")...)
+	words := append([]string{"sh", "-c", `exec 3<&0; "$@" <&3 & wait`, "sh"},
+		box.Lameduck("--parent-death-signal=USR1", box.Helper("catch")...)...)
 	b := box.Setup{Outside: true}.Start(t, words...)
 	b.Ready()
 	b.Cmd.Process.Kill()
 	b.Out.Wait("got USR1")
 	b.Send("exit 0")
-	select {
-	case <-b.Out.EOF:
-	case <-time.After(testutil.Patience):
-		t.Error("lameduck and its command do not end")
-	}
+	b.WaitExit()
 }
 
 // TestParentDead: after the death of its parent, lameduck still starts and runs the command.
 func TestParentDead(t *testing.T) {
-	words := append([]string{"sh", "-c", `("$@" & ) ; read x`, "sh", box.Binary, "--parent-death-signal=TERM", "--"},
-		box.Helper("orphan")...)
+	const orphan = `until grep -q "PPid:.1$" /proc/$$/status; do :; done; exec "$@"`
+	words := append([]string{"sh", "-c", `("$@" &); read x`, "sh", "sh", "-c", orphan, "sh"},
+		box.Lameduck("--parent-death-signal=TERM", "echo", "started")...)
 	b := box.Boot(t, "", words...)
-	b.Out.Wait("orphan")
-	b.Child()
+	b.Out.Wait("started")
 	b.Send("")
 	b.WantExit(0)
 }
