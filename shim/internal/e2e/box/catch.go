@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -29,6 +30,7 @@ func catch(addresses []string) {
 		os.Setenv("GODEBUG", "asyncpreemptoff=1")
 		Die(syscall.Exec(os.Args[0], os.Args, os.Environ()))
 	}
+	proc.ReserveThreads(4) // a thread that cannot start would end the program in a full pids cgroup
 	got := make(chan os.Signal, 1000)
 	signal.Notify(got)
 	c := &catcher{replies: make(chan bool)}

@@ -88,6 +88,13 @@ var programs = map[string]string{
 		[ "${parent#PPid:?}" = $PPID ] || exit 0
 		while [ -e /proc/$orphan ]; do sleep 0.01; done
 		echo adopted`,
+	"leftover": `#!/bin/sh
+		mkfifo $D/ready
+		(trap 'echo got TERM' TERM; trap 'echo got USR1' USR1; trap exit 64
+			echo >$D/ready; while :; do sleep 0.01; done) &
+		echo $! >$D/pid
+		read ready <$D/ready
+		rm $D/ready`,
 }
 
 // writePrograms returns a folder with the programs.

@@ -8,11 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -21,14 +18,7 @@ import (
 var originals = flag.Bool("rivals", true,
 	"run the tests of the drop-in names on the installed tini, dumb-init and catatonit too")
 
-func TestMain(m *testing.M) { box.Main(m, map[string]func([]string){"blocked": blocked}) }
-
-// blocked becomes a process that blocks all signals: what it is sent stays pending.
-func blocked([]string) {
-	runtime.LockOSThread()
-	unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{^uint64(0)}}, nil)
-	unix.Exec("/bin/sh", []string{"sh", "-c", "echo ready; exec sleep 60"}, os.Environ())
-}
+func TestMain(m *testing.M) { box.Main(m, nil) }
 
 // onEachInit runs a test on lameduck under an init's name, and on the original init.
 func onEachInit(t *testing.T, name string, test func(t *testing.T, init string)) {

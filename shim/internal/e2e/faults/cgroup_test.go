@@ -31,20 +31,21 @@ func newCgroup(t *testing.T, controller string) cgroup {
 	return cgroup(box.MakeCgroup(t, parent))
 }
 
-func (c cgroup) has(name string) bool {
-	_, err := os.Stat(filepath.Join(string(c), name))
-	return err == nil
-}
-
-func (c cgroup) get(t *testing.T, name string) int {
+// limit sets files of the control group, those that its hierarchy has.
+func (c cgroup) limit(t *testing.T, value int, files ...string) {
 	t.Helper()
-	text := testutil.Must(os.ReadFile(filepath.Join(string(c), name)))
-	return testutil.Must(strconv.Atoi(strings.TrimSpace(string(text))))
-}
-
-func (c cgroup) set(t *testing.T, name string, value int) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(string(c), name), []byte(strconv.Itoa(value)), 0); err != nil {
-		t.Fatal(err)
+	done := false
+	for _, file := range files {
+		path := filepath.Join(string(c), file)
+		if _, err := os.Stat(path); err == nil {
+			testutil.Must(0, os.WriteFile(path, []byte(strconv.Itoa(value)), 0))
+			done = true
+		}
+	}
+	if !done {
+		t.Fatalf("the cgroup has no %q", files)
 	}
 }
+
+// fault is the fault of being in the control group.
+func (c cgroup) fault() string { return "cgroup=" + string(c) }

@@ -39,19 +39,13 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 	if when == "before the trigger" {
 		flags += " --on-stop=true" // cannot run
 	}
-	b := box.Setup{Faults: faults + cgroupFault(group), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.Boot(t, flags,
-		box.Helper("sturdy")...)
-	b.Ready()
-	before := threads(b)
-	group.set(t, "pids.max", group.get(t, "pids.current")+20)
+	b := box.Setup{Faults: faults + group.fault(), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.Catch(t, flags)
+	before := box.Status(b.Pid(), "Threads")
 	fillAt := func(moment, answer string) {
 		if moment != when {
 			return
 		}
-		b.Do("fill")
-		if now, limit := group.get(t, "pids.current"), group.get(t, "pids.max"); now != limit {
-			t.Errorf("the cgroup has %d of %d processes, want it full", now, limit)
-		}
+		group.limit(t, 1, "pids.max")
 		if stuck {
 			box.FillPipe(t, w)
 		} else {
@@ -69,7 +63,7 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 	fillAt("before the trigger", "200 ok")
 	wantTERM(b, func() { fillAt("during the hold", "503 stopping") })
 	fillAt("after the stop signal", "503 stopping")
-	if now := threads(b); now != before {
+	if now := box.Status(b.Pid(), "Threads"); now != before {
 		t.Errorf("lameduck has %s threads after the stop signal, had %s", now, before)
 	}
 	b.Exit()
@@ -80,12 +74,11 @@ func TestHoldFullPids(t *testing.T) {
 	t.Parallel()
 	group := newCgroup(t, "pids")
 	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
-	b := box.Setup{Faults: cgroupFault(group)}.Start(t,
-		append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("sturdy")...)...)
+	b := box.Setup{Faults: group.fault()}.Start(t,
+		append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("catch")...)...)
 	b.Ready()
 	b.Err.Wait("holding 2 s")
-	group.set(t, "pids.max", group.get(t, "pids.current")+20)
-	b.Do("fill")
+	group.limit(t, 1, "pids.max")
 	b.Out.Wait("hook exited 0")
 	b.Exit()
 	if r := b.Report(); r.Ended != "no_listener" || r.HeldMS < 2000 {
@@ -96,16 +89,18 @@ func TestHoldFullPids(t *testing.T) {
 // TestForkBomb: the stop is in time beside a fork bomb, bounded by a cgroup or by the user's
 // limit of processes. The test is not parallel, since the bomb takes the whole machine.
 func TestForkBomb(t *testing.T) {
+	box.Needs(t, "bash") // which tries again where it cannot fork
+	const bomb = `bomb() { bomb | bomb; }; trap 'echo got TERM; read x; exit 7' TERM; (bomb) & echo ready; wait`
 	for _, bound := range []string{"cgroup", "nproc=60,uid=61234"} {
 		t.Run(bound, func(t *testing.T) {
 			if bound == "cgroup" {
 				group := newCgroup(t, "pids")
-				group.set(t, "pids.max", 60)
-				bound = cgroupFault(group)
+				group.limit(t, 60, "pids.max")
+				bound = group.fault()
 			}
-			b := box.Setup{Faults: bound}.Boot(t, "-d 1", box.Helper("sturdy")...)
+			b := box.Setup{Faults: bound}.Boot(t, "-d 1", "bash", "-c", bomb)
 			b.Ready()
-			b.Do("bomb")
+			b.Err.Wait("fork: retry")
 			wantStop(b)
 		})
 	}
@@ -116,15 +111,13 @@ func TestForkBomb(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	group := newCgroup(t, "memory")
-	for name, limit := range map[string]int{"memory.limit_in_bytes": 64 << 20, "memory.max": 64 << 20,
-		"memory.swap.max": 0} {
-		if group.has(name) {
-			group.set(t, name, limit)
-		}
+	group.limit(t, 64<<20, "memory.limit_in_bytes", "memory.max")
+	if _, err := os.Stat(string(group) + "/memory.swap.max"); err == nil {
+		group.limit(t, 0, "memory.swap.max")
 	}
-	greedy := `trap 'echo got TERM; read x; exit 7' TERM; (while :; do "$@"; echo "hog $?"; done) & echo ready; wait`
-	b := box.Setup{Faults: cgroupFault(group)}.Boot(t, "-d 1",
-		append([]string{"sh", "-c", greedy, "sh"}, box.Helper("hog")...)...)
+	const greedy = `trap 'echo got TERM; read x; exit 7' TERM; echo ready
+		(while :; do sh -c 'echo 1000 >/proc/$$/oom_score_adj; exec dd if=/dev/zero of=/dev/null bs=1G'; echo "hog $?"; done) & wait`
+	b := box.Setup{Faults: group.fault()}.Boot(t, "-d 1", "sh", "-c", greedy)
 	b.Out.WaitNth(3, "hog 137")
 	wantTERM(b, func() { b.Out.WaitNth(6, "hog 137") })
 	b.Out.WaitNth(9, "hog 137")
@@ -159,7 +152,7 @@ func TestSecondStagePids(t *testing.T) {
 	group := newCgroup(t, "pids")
 	refused := 0
 	for limit := 6; ; limit++ {
-		group.set(t, "pids.max", limit)
+		group.limit(t, limit, "pids.max")
 		script := fmt.Sprintf("echo $$ >%s/cgroup.procs; trap '' INT; exec %s --log-level=debug true", group, box.Binary)
 		cmd := exec.Command("sh", "-c", script)
 		out, _ := cmd.CombinedOutput()

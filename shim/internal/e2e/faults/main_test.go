@@ -3,7 +3,6 @@
 package faults_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -13,21 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-func TestMain(m *testing.M) {
-	box.Main(m, map[string]func([]string){"hog": hog, "sturdy": sturdy})
-}
-
-// hog allocates memory until the kernel kills hog. The score of 1000 makes the OOM killer
-// choose hog first.
-func hog([]string) {
-	box.Die(os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
-	for {
-		chunk, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE,
-			unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
-		box.Die(err)
-		chunk[0] = 1
-	}
-}
+func TestMain(m *testing.M) { box.Main(m, nil) }
 
 // pipeEnds returns the reader and the writer of a pipe, or of connected sockets. The files
 // stay blocking, and out of Go's poller.
@@ -43,9 +28,6 @@ func pipeEnds(t *testing.T, kind string) (r, w *os.File) {
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }
-
-// threads returns the number of lameduck's threads.
-func threads(b *box.Box) string { return box.Status(b.Pid(), "Threads") }
 
 // trap is a shell that catches TERM, for places where the test binary cannot run. It prints
 // GODEBUG and the length of its arguments.
@@ -68,6 +50,3 @@ func wantTERM(b *box.Box, during func()) {
 		b.T.Errorf("TERM after %v, want 1 s to 3 s; stderr:\n%v", after, b.Err.All())
 	}
 }
-
-// cgroupFault is the fault of being in a control group.
-func cgroupFault(group cgroup) string { return fmt.Sprintf("cgroup=%s", group) }

@@ -8,22 +8,30 @@
 package soak
 
 import (
-	"context"
+	"bufio"
+	"encoding/json"
 	"expvar"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strconv"
+	"os/exec"
+	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 var (
@@ -36,221 +44,135 @@ func TestMain(m *testing.M) {
 	box.Main(m, map[string]func([]string){"command": command})
 }
 
-// TestSoak soaks lameduck.
+// TestSoak runs lives until a life fails or the time is over, a long one and short ones.
 func TestSoak(t *testing.T) {
 	if *length == 0 {
 		t.Skip("give -for, or make soak")
 	}
 	t.Logf("soak: %v, -seed=%d", *length, *seed)
+	end := time.Now().Add(*length)
 	var total expvar.Map // of what was done
-	if err := soak(t, "", *length, &total); err != nil || total.Get("lives") == nil {
-		t.Errorf("-seed=%d: %v", *seed, err)
-	}
-	t.Log("soak:", &total)
-}
-
-// TestFindsFaults: an init with a fault does not get through the soak.
-func TestFindsFaults(t *testing.T) {
-	if *length == 0 {
-		t.Skip("give -for")
-	}
-	box.Needs(t, "python3")
-	for _, fault := range []string{"descriptors", "threads", "zombies", "memory", "wakeups"} {
-		t.Run(fault, func(t *testing.T) {
-			var total expvar.Map
-			if err := soak(t, fault, 5*time.Second, &total); err == nil || !strings.HasPrefix(err.Error(), fault) {
-				t.Errorf("error %v, want one about %s", err, fault)
-			}
-		})
-	}
-}
-
-// soak runs lives until a life fails or the time is over, a long one and short ones. fault is that
-// of testdata/bad.py, which takes lameduck's place, or "".
-func soak(t *testing.T, fault string, length time.Duration, total *expvar.Map) error {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	end := time.Now().Add(length)
-	var lives sync.WaitGroup
-	for i, until := range []time.Time{end, time.Now()} {
-		lives.Go(func() {
-			rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
-			for n := 0; ctx.Err() == nil && time.Now().Before(end); n++ {
-				l := &life{fault: fault, port: 20000 + 1000*i + 10*(n%100), until: until, rnd: rnd, total: total}
-				if err := l.live(t, t.TempDir()); err != nil {
-					cancel(err)
+	t.Run("lives", func(all *testing.T) {
+		for i, until := range []time.Time{end, time.Now()} {
+			all.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
+				for n := 0; time.Now().Before(end) && !all.Failed(); n++ {
+					t.Run(fmt.Sprint(n), func(t *testing.T) {
+						l := &life{port: 20000 + 1000*i + 10*(n%100), rnd: rnd, total: &total}
+						l.live(t, func() bool { return time.Now().Before(until) && !all.Failed() })
+					})
 				}
-			}
-		})
-	}
-	lives.Wait()
-	return context.Cause(ctx)
+			})
+		}
+	})
+	t.Log("soak:", &total)
 }
 
 // life is one lameduck, from start to end.
 type life struct {
 	*box.Box
-	fault string
-	port  int       // of the server; health checks come to the next
-	until time.Time // acts until then, and a few times at least
+	port  int // of the server; health checks come to the next
 	rnd   *rand.Rand
 	total *expvar.Map
 
-	flags    []string
-	adaptive bool // a stop waits for silence, for seconds
-	health   bool // there is a listener for health checks
-	alive    string
+	flags  []string
+	adapts bool // a stop waits for silence, for seconds
+	health string
+	alive  string
 
-	asked  int // orders to the command
 	base   gauge
 	end    func() // of the load
-	load   sync.WaitGroup
 	failed atomic.Int64
 }
 
-// broken is what ends a life.
-type broken struct{ error }
-
 // must ends a life unless a condition holds.
-func must(holds bool, format string, args ...any) {
+func (l *life) must(holds bool, format string, args ...any) {
 	if !holds {
-		panic(broken{fmt.Errorf(format, args...)})
+		l.T.Helper()
+		l.T.Fatalf("-seed=%d: %s\n%s\n%v", *seed, fmt.Sprintf(format, args...), l.flags, l.Err.Texts())
 	}
 }
 
-// soon waits until a condition holds, and reports whether it held within a limit.
-func soon(limit time.Duration, holds func() bool) bool {
-	for end := time.Now().Add(limit); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
-}
-
-// live starts and ends lameduck. An error has the command line and lameduck's lines.
-func (l *life) live(t *testing.T, dir string) (err error) {
-	init, flags := box.Setup{}, ""
-	if l.fault == "" {
-		l.choose(dir)
-		flags = strings.Join(l.flags, " ")
-	} else {
-		init.Init, _ = filepath.Abs("testdata/bad.py")
-		flags = l.fault
-	}
-	l.Box = init.Boot(t, flags, box.Helper("command", fmt.Sprint(l.port))...)
-	defer func() {
-		switch reason := recover().(type) {
-		case nil:
-			l.total.Add("lives", 1)
-		case broken:
-			err = fmt.Errorf("%w\n%s\n%v", reason, flags, l.Err.Texts())
-		default:
-			panic(reason)
-		}
-		l.Cmd.Process.Kill()
-	}()
-	l.Out.Wait("ready")
-	l.asked++
+// live starts and ends a lameduck, which acts as long as it goes on, and a few times at least.
+func (l *life) live(t *testing.T, goesOn func() bool) {
+	l.choose(t.TempDir())
+	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("command", fmt.Sprint(l.port))...)
+	l.Out.Next("ready")
 	l.base = l.read()
 	l.begin()
 	defer l.end()
 	rests := l.rnd.IntN(3) == 0
-	for n := 2 + l.rnd.IntN(5); n > 0 || time.Now().Before(l.until); n-- {
+	for n := 2 + l.rnd.IntN(5); n > 0 || goesOn(); n-- {
 		rests = rests || n <= 0
 		l.act()
 	}
 	if rests {
-		l.sleeps()
+		l.must(l.soon(func() bool { return box.Sleeps(l.Pid()) }), "wakeups: with nothing to do")
 	}
 	l.stop()
 	_, left := os.Stat(l.alive)
-	must(left != nil, "%s is still there", l.alive)
-	return nil
+	l.must(left != nil, "%s is still there", l.alive)
+	l.total.Add("lives", 1)
 }
 
 // choose picks flags at random. --group is left out, since a group's TERM would end the
 // programs that the command runs.
 func (l *life) choose(dir string) {
-	maybe := func(flags ...string) (taken bool) {
-		for _, flag := range flags {
-			taken = l.rnd.IntN(2) == 0
-			if taken {
-				l.flags = append(l.flags, flag)
-			}
-		}
-		return taken
-	}
-	l.adaptive = l.rnd.IntN(3) > 0
-	if l.adaptive {
-		until := []string{"settled", "quiet", "drained"}[l.rnd.IntN(3)]
-		l.flags = []string{"--until=" + until, "--delay=0.2", "--quiet-for=2", "--max-delay=60", "--grace-period=100"}
-		maybe("--on-stop=true", "--wait-gone="+filepath.Join(dir, "nobody"))
+	pick := func(words ...string) string { return words[l.rnd.IntN(len(words))] }
+	until := pick("", "settled", "quiet", "drained")
+	l.adapts = until != ""
+	if l.adapts {
+		l.flags = []string{"--until=" + until, "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100"}
 	} else {
-		maybe("--delay=0.3")
+		l.flags = []string{"--delay=0.3"}
 	}
-	l.alive = filepath.Join(dir, "alive")
-	maybe("--log-format=json", "--log-level=debug", "--linger=1", "--termination-log="+filepath.Join(dir, "log"),
-		"--alive-file="+l.alive)
+	l.alive = dir + "/alive"
+	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
+		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + l.alive} {
+		l.flags = append(l.flags, pick("", flag))
+	}
 	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
-	if l.rnd.IntN(2) == 0 { // passed on to the server
-		health += fmt.Sprintf("=127.0.0.1:%d", l.port)
-	}
-	l.health = maybe(health)
-	if l.health {
-		maybe("--health-during=" + []string{"fail", "pass", "close"}[l.rnd.IntN(3)])
-	}
+	forwarded := fmt.Sprintf("%s=127.0.0.1:%d", health, l.port)
+	l.health = pick("", health, forwarded+" --health-during="+pick("fail", "pass", "close"))
+	l.flags = append(l.flags, l.health)
 }
 
 // begin begins the load: three clients with requests all the time, the first on a connection that
 // stays open.
 func (l *life) begin() {
-	over := make(chan bool)
-	l.end = sync.OnceFunc(func() {
-		close(over)
-		l.load.Wait()
-	})
+	var ends []func()
 	for i := range 3 {
-		l.load.Go(func() {
-			c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
-			defer c.CloseIdleConnections()
-			for {
-				l.total.Add("requests", 1)
-				answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
-				if err == nil {
-					answer.Body.Close()
-				} else {
-					l.failed.Add(1)
-				}
-				select {
-				case <-over:
-					return
-				case <-time.After(10 * time.Millisecond): // the pace of the load
-				}
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
+		end := box.Repeat(10*time.Millisecond, func() {
+			l.total.Add("requests", 1)
+			answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
+			if err == nil {
+				answer.Body.Close()
+			} else {
+				l.failed.Add(1)
 			}
 		})
+		ends = append(ends, end, c.CloseIdleConnections)
 	}
-}
-
-// ask gives the command an order and returns the answer.
-func (l *life) ask(order string) string {
-	l.Send(order)
-	l.asked++
-	return l.Out.WaitNth(l.asked, "").Text
+	l.end = sync.OnceFunc(func() {
+		for _, end := range ends {
+			end()
+		}
+	})
 }
 
 // gauge counts the resources of a process.
-type gauge struct{ descriptors, threads, zombies, kib int }
-
-// release bounds the time until the resources of finished work are freed.
-const release = 8 * time.Second
+type gauge struct {
+	descriptors, zombies, kib int
+	threads                   string
+}
 
 // read gauges lameduck.
 func (l *life) read() (g gauge) {
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.Pid()))
-	must(err == nil, "lameduck has exited: %v", err)
-	g = gauge{descriptors: len(fds), kib: box.RSS(l.Pid())}
-	g.threads, _ = strconv.Atoi(box.Status(l.Pid(), "Threads"))
+	l.must(err == nil, "lameduck has exited: %v", err)
+	g = gauge{descriptors: len(fds), kib: box.RSS(l.Pid()), threads: box.Status(l.Pid(), "Threads")}
 	for _, child := range box.Children(l.Pid()) {
 		if strings.HasPrefix(box.Status(child, "State"), "Z") {
 			g.zombies++
@@ -259,36 +181,211 @@ func (l *life) read() (g gauge) {
 	return g
 }
 
+// soon waits until a condition holds, and reports whether it held in time.
+func (l *life) soon(holds func() bool) bool {
+	for end := time.Now().Add(8 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
 // check compares lameduck with its base line. Threads and memory may never grow; zombies
 // and descriptors may, for a while.
 func (l *life) check() {
 	var now gauge
-	soon(release, func() bool {
+	l.soon(func() bool {
 		now = l.read()
-		must(now.threads == l.base.threads, "threads: %d, were %d", now.threads, l.base.threads)
-		must(now.kib <= l.base.kib+box.Heap, "memory: %d KiB, was %d", now.kib, l.base.kib)
+		l.must(now.threads == l.base.threads, "threads: %s, were %s", now.threads, l.base.threads)
+		l.must(now.kib <= l.base.kib+box.Heap, "memory: %d KiB, was %d", now.kib, l.base.kib)
 		return now.zombies == 0 && now.descriptors <= l.base.descriptors
 	})
-	must(now.zombies == 0, "zombies: %d", now.zombies)
-	must(now.descriptors <= l.base.descriptors, "descriptors: %d, were %d", now.descriptors, l.base.descriptors)
+	l.must(now.zombies == 0, "zombies: %d", now.zombies)
+	l.must(now.descriptors <= l.base.descriptors, "descriptors: %d, were %d", now.descriptors, l.base.descriptors)
 }
 
-// sleeps fails unless lameduck soon sleeps for two seconds in a row.
-func (l *life) sleeps() {
-	switches := func() (sum int) {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", l.Pid()))
-		for _, task := range tasks {
-			text, _ := os.ReadFile(task)
-			for _, field := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-				n, _ := strconv.Atoi(box.Field(string(text), field))
-				sum += n
+// act does one thing at random and checks that no resource has leaked.
+func (l *life) act() {
+	acts := []func(){l.storm, l.orphans, l.pause, l.watch, l.hook}
+	if l.health != "" {
+		acts = append(acts, l.checks)
+	}
+	acts[l.rnd.IntN(len(acts))]()
+	n := l.failed.Load()
+	l.must(n == 0, "%d requests failed before any stop", n)
+	l.check()
+}
+
+// ask gives the command an order and returns the answer.
+func (l *life) ask(order string) string {
+	l.Send(order)
+	return l.Out.Next("").Text
+}
+
+// runs has the command run a line of shell, which must succeed.
+func (l *life) runs(what, line string) {
+	l.total.Add(what, 1)
+	status := l.ask(line)
+	l.must(status == "exit status 0", "%s: %s: %s", what, line, status)
+}
+
+// reach sends signals by send, of which at least one of each kind must reach the command: the
+// kernel merges a signal with a pending one of the same kind.
+func (l *life) reach(send func(), kinds ...sig.Signal) {
+	arrived := func() (counts map[sig.Signal]int) {
+		json.Unmarshal([]byte(l.ask("signals")), &counts)
+		return counts
+	}
+	before := arrived()
+	send()
+	testutil.Eventually(l.T, fmt.Sprintf("all of %v have reached the command", kinds), func() bool {
+		now := arrived()
+		return !slices.ContainsFunc(kinds, func(s sig.Signal) bool { return now[s] <= before[s] })
+	})
+}
+
+// storm sends signals without a pause.
+func (l *life) storm() {
+	kinds := []sig.Signal{sig.HUP, sig.USR1, sig.USR2, sig.WINCH}
+	l.reach(func() {
+		for range 50 + l.rnd.IntN(2000) {
+			l.Signal(kinds[l.rnd.IntN(len(kinds))])
+			l.total.Add("signals", 1)
+		}
+	}, kinds...)
+}
+
+// orphans has the command leave hundreds or thousands of orphans behind.
+func (l *life) orphans() {
+	const families = "for i in $(seq %d); do (for j in $(seq 100); do : & done); done"
+	l.runs("hundreds of orphans", fmt.Sprintf(families, 1+l.rnd.IntN(10)))
+}
+
+// pause stops the command with SIGSTOP, sends USR2, and continues the command.
+func (l *life) pause() {
+	l.total.Add("pauses", 1)
+	command := l.Child()
+	l.reach(func() {
+		unix.Kill(command, unix.SIGSTOP)
+		l.Signal(sig.USR2)
+		unix.Kill(command, unix.SIGCONT)
+	}, sig.USR2)
+}
+
+// watch runs lameduck watch beside the command, and ends it after the first line.
+func (l *life) watch() {
+	l.runs("watches", `(sh -c 'echo $$; exec `+box.Binary+` watch --json'; echo ended $?) | `+
+		`(read pid; read line; kill -INT $pid; grep -qx "ended 0")`)
+}
+
+// hook runs lameduck hold as a preStop hook would.
+func (l *life) hook() {
+	l.runs("hooks", box.Binary+" hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5")
+}
+
+// checks sends health checks, and now and then hangs up before the answer.
+func (l *life) checks() {
+	address := fmt.Sprintf("127.0.0.1:%d", l.port+1)
+	for range 1 + l.rnd.IntN(20) {
+		l.total.Add("health checks", 1)
+		if l.rnd.IntN(4) > 0 {
+			answer := l.Get(address)
+			l.must(strings.HasPrefix(answer, "200 "), "a health check was answered with %q", answer)
+		} else {
+			l.must(box.Accepts(address), "no health check is accepted")
+		}
+	}
+}
+
+// stop ends a life in a way chosen at random.
+func (l *life) stop() {
+	way := l.rnd.IntN(5)
+	if !l.adapts {
+		way = max(way, 3)
+	}
+	switch way {
+	case 0, 1: // a second TERM or INT cuts the hold short
+		l.holds("holds cut short")
+		time.Sleep(1100 * time.Millisecond) // within a second a repeat counts as the same signal
+		l.Signal([]sig.Signal{sig.TERM, sig.INT}[way])
+	case 2: // the command exits during the hold
+		l.holds("exits during a hold")
+		l.Send("exit")
+	case 3:
+		l.total.Add("stops", 1)
+		l.end()
+		l.Stop()
+	case 4: // the command ignores TERM
+		l.survives()
+		l.Send("exit")
+	}
+	l.WantExit(7)
+}
+
+// holds begins a hold, which lasts since the load goes on, and acts meanwhile. A hold has
+// a few descriptors of its own.
+func (l *life) holds(what string) {
+	l.total.Add(what, 1)
+	l.Trigger()
+	l.base.descriptors += 10
+	l.orphans()
+	l.storm()
+	l.check()
+}
+
+// survives acts after a stop that the command has ignored. lameduck samples until the
+// end, for the report, with the two sockets of the hold; no other descriptor remains.
+func (l *life) survives() {
+	l.total.Add("stops ignored", 1)
+	l.ask("deaf")
+	l.end()
+	l.reach(func() { l.Stop() }, sig.TERM)
+	l.base.descriptors += 2
+	l.storm()
+	l.orphans()
+	l.check()
+}
+
+// command is an HTTP server on a port. TERM ends the command with 7, as long as the command is not
+// deaf. Each line on standard input is an order, which may be a line of shell, and the answer to an
+// order is a line on standard output.
+func command(args []string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:"+args[0])
+	box.Die(err)
+	go http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	got := make(chan os.Signal, 1000)
+	signal.Notify(got)
+	orders := make(chan string)
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			orders <- in.Text()
+		}
+		os.Exit(98) // the soak is gone
+	}()
+	fmt.Println("ready")
+	deaf := false
+	counts := map[syscall.Signal]int{} // of the signals that have arrived
+	for {
+		select {
+		case s := <-got:
+			if s == syscall.SIGTERM && !deaf {
+				os.Exit(7)
+			}
+			counts[s.(syscall.Signal)]++
+		case order := <-orders:
+			switch order {
+			case "exit":
+				os.Exit(7)
+			case "deaf", "signals":
+				deaf = deaf || order == "deaf"
+				text, _ := json.Marshal(counts)
+				fmt.Println(string(text))
+			default: // the shell's orphans are PID 1's, and do not disturb Run
+				cmd := exec.Command("sh", "-c", order)
+				cmd.Run()
+				fmt.Println(cmd.ProcessState)
 			}
 		}
-		return sum
 	}
-	must(soon(release, func() bool {
-		before := switches()
-		time.Sleep(2 * time.Second) // what is measured
-		return switches() == before
-	}), "wakeups: with nothing to do")
 }
