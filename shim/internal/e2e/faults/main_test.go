@@ -29,10 +29,9 @@ func pipeEnds(t *testing.T, kind string) (r, w *os.File) {
 	return r, w
 }
 
-// trap is a shell that catches TERM, for places where the test binary cannot run. It prints
-// GODEBUG and the length of its arguments.
+// trap is a shell that catches TERM, for places where the test binary cannot run. It prints GODEBUG.
 var trap = []string{"sh", "-c",
-	`trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG $# ${#1}"; sleep 1000 & wait`, "sh"}
+	`trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG"; sleep 1000 & wait`}
 
 // wantStop wants a stop with a hold of one second.
 func wantStop(b *box.Box) {

@@ -1,7 +1,6 @@
 package init_test
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -104,32 +103,6 @@ func TestInheritsExactly(t *testing.T) {
 		if want := strings.Join(words[1:], "|") + "|"; got != want {
 			t.Errorf("%s: arguments\n%q\nwant\n%q", name, got, want)
 		}
-	}
-}
-
-// TestKeepsNothing: lameduck itself has / as its working directory, none of the inherited
-// descriptors, and before a stop none for --until.
-func TestKeepsNothing(t *testing.T) {
-	zero := testutil.Must(os.Open("/dev/zero"))
-	defer zero.Close()
-	change := func(cmd *exec.Cmd) { cmd.Dir, cmd.ExtraFiles = t.TempDir(), []*os.File{zero} }
-	var without []string
-	for _, flags := range []string{"", "--until=quiet --grace-period=30"} {
-		b := box.Setup{Change: change}.Catch(t, flags)
-		var open []string
-		for _, fd := range testutil.Must(filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", b.Pid()))) {
-			path, _ := os.Readlink(fd)
-			kind, _, _ := strings.Cut(path, ":")
-			open = append(open, kind)
-		}
-		if flags == "" {
-			without = open
-		}
-		if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", b.Pid())); cwd != "/" || slices.Contains(open, "/dev/zero") ||
-			!slices.Contains(open, "anon_inode") || !slices.Equal(open, without) {
-			t.Errorf("%s: working directory %s, descriptors %q; without --until %q", flags, cwd, open, without)
-		}
-		b.Exit()
 	}
 }
 
