@@ -8,22 +8,15 @@
 package soak
 
 import (
-	"bufio"
-	"encoding/json"
 	"expvar"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +24,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 var (
@@ -41,7 +33,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.StringVar(&box.Binary, "lameduck", box.Binary, "the built lameduck")
-	box.Main(m, map[string]func([]string){"command": command})
+	box.Main(m, nil)
 }
 
 // TestSoak runs lives until a life fails or the time is over, a long one and short ones.
@@ -97,7 +89,7 @@ func (l *life) must(holds bool, format string, args ...any) {
 // live starts and ends a lameduck, which acts as long as it goes on, and a few times at least.
 func (l *life) live(t *testing.T, goesOn func() bool) {
 	l.choose(t.TempDir())
-	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("command", fmt.Sprint(l.port))...)
+	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
 	l.Out.Next("ready")
 	l.base = l.read()
 	l.begin()
@@ -217,43 +209,26 @@ func (l *life) act() {
 	l.check()
 }
 
-// ask gives the command an order and returns the answer.
-func (l *life) ask(order string) string {
-	l.Send(order)
-	return l.Out.Next("").Text
-}
-
 // runs has the command run a line of shell, which must succeed.
 func (l *life) runs(what, line string) {
 	l.total.Add(what, 1)
-	status := l.ask(line)
+	l.Send("run " + line)
+	status := l.Out.Next("exit status").Text
 	l.must(status == "exit status 0", "%s: %s: %s", what, line, status)
 }
 
-// reach sends signals by send, of which at least one of each kind must reach the command: the
-// kernel merges a signal with a pending one of the same kind.
-func (l *life) reach(send func(), kinds ...sig.Signal) {
-	arrived := func() (counts map[sig.Signal]int) {
-		json.Unmarshal([]byte(l.ask("signals")), &counts)
-		return counts
-	}
-	before := arrived()
-	send()
-	testutil.Eventually(l.T, fmt.Sprintf("all of %v have reached the command", kinds), func() bool {
-		now := arrived()
-		return !slices.ContainsFunc(kinds, func(s sig.Signal) bool { return now[s] <= before[s] })
-	})
-}
-
-// storm sends signals without a pause.
+// storm sends signals without a pause, of which at least one of each kind must reach the command:
+// the kernel merges a signal with a pending one of the same kind.
 func (l *life) storm() {
 	kinds := []sig.Signal{sig.HUP, sig.USR1, sig.USR2, sig.WINCH}
-	l.reach(func() {
-		for range 50 + l.rnd.IntN(2000) {
-			l.Signal(kinds[l.rnd.IntN(len(kinds))])
-			l.total.Add("signals", 1)
-		}
-	}, kinds...)
+	for range 50 + l.rnd.IntN(2000) {
+		l.Signal(kinds[l.rnd.IntN(len(kinds))])
+		l.total.Add("signals", 1)
+	}
+	for _, s := range kinds {
+		l.Signal(s)
+		l.Out.Next("got " + s.String())
+	}
 }
 
 // orphans has the command leave hundreds or thousands of orphans behind.
@@ -266,11 +241,10 @@ func (l *life) orphans() {
 func (l *life) pause() {
 	l.total.Add("pauses", 1)
 	command := l.Child()
-	l.reach(func() {
-		unix.Kill(command, unix.SIGSTOP)
-		l.Signal(sig.USR2)
-		unix.Kill(command, unix.SIGCONT)
-	}, sig.USR2)
+	unix.Kill(command, unix.SIGSTOP)
+	l.Signal(sig.USR2)
+	unix.Kill(command, unix.SIGCONT)
+	l.Out.Next("got USR2")
 }
 
 // watch runs lameduck watch beside the command, and ends it after the first line.
@@ -309,18 +283,18 @@ func (l *life) stop() {
 		l.holds("holds cut short")
 		time.Sleep(1100 * time.Millisecond) // within a second a repeat counts as the same signal
 		l.Signal([]sig.Signal{sig.TERM, sig.INT}[way])
+		l.Out.Next("got TERM")
 	case 2: // the command exits during the hold
 		l.holds("exits during a hold")
-		l.Send("exit")
 	case 3:
 		l.total.Add("stops", 1)
 		l.end()
 		l.Stop()
-	case 4: // the command ignores TERM
+		l.Out.Next("got TERM")
+	case 4: // the command goes on after TERM
 		l.survives()
-		l.Send("exit")
 	}
-	l.WantExit(7)
+	l.Exit()
 }
 
 // holds begins a hold, which lasts since the load goes on, and acts meanwhile. A hold has
@@ -334,58 +308,15 @@ func (l *life) holds(what string) {
 	l.check()
 }
 
-// survives acts after a stop that the command has ignored. lameduck samples until the
+// survives acts after a stop that the command survives. lameduck samples until the
 // end, for the report, with the two sockets of the hold; no other descriptor remains.
 func (l *life) survives() {
-	l.total.Add("stops ignored", 1)
-	l.ask("deaf")
+	l.total.Add("stops survived", 1)
 	l.end()
-	l.reach(func() { l.Stop() }, sig.TERM)
+	l.Stop()
+	l.Out.Next("got TERM")
 	l.base.descriptors += 2
 	l.storm()
 	l.orphans()
 	l.check()
-}
-
-// command is an HTTP server on a port. TERM ends the command with 7, as long as the command is not
-// deaf. Each line on standard input is an order, which may be a line of shell, and the answer to an
-// order is a line on standard output.
-func command(args []string) {
-	listener, err := net.Listen("tcp", "127.0.0.1:"+args[0])
-	box.Die(err)
-	go http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	got := make(chan os.Signal, 1000)
-	signal.Notify(got)
-	orders := make(chan string)
-	go func() {
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			orders <- in.Text()
-		}
-		os.Exit(98) // the soak is gone
-	}()
-	fmt.Println("ready")
-	deaf := false
-	counts := map[syscall.Signal]int{} // of the signals that have arrived
-	for {
-		select {
-		case s := <-got:
-			if s == syscall.SIGTERM && !deaf {
-				os.Exit(7)
-			}
-			counts[s.(syscall.Signal)]++
-		case order := <-orders:
-			switch order {
-			case "exit":
-				os.Exit(7)
-			case "deaf", "signals":
-				deaf = deaf || order == "deaf"
-				text, _ := json.Marshal(counts)
-				fmt.Println(string(text))
-			default: // the shell's orphans are PID 1's, and do not disturb Run
-				cmd := exec.Command("sh", "-c", order)
-				cmd.Run()
-				fmt.Println(cmd.ProcessState)
-			}
-		}
-	}
 }
