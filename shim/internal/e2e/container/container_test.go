@@ -206,7 +206,7 @@ func containerTerminal(t *testing.T, p *podman) {
 		s.Type("exit 7\n")
 		s.WantExit(7)
 		for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
-			if got := s.Count(text); got != n {
+			if got := s.Out.Count(text); got != n {
 				t.Errorf("%q appears %d times, want %d", text, got, n)
 			}
 		}
