@@ -24,11 +24,11 @@ func TestLinger(t *testing.T) {
 	for _, c := range box.Table(`
 		case                 | faults                   | last     | linger | at least
 		all end              |                          | slow     | 15     | 300ms
-		one stays            |                          | stubborn | 2      | 2s
-		no pidfd_open        | deny=pidfd_open:38       | stubborn | 2      | 2s
-		no pidfd_send_signal | deny=pidfd_send_signal:1 | stubborn | 2      | 2s
+		one stays            |                          | stubborn | 5      | 5s
+		no pidfd_open        | deny=pidfd_open:38       | stubborn | 5      | 5s
+		no pidfd_send_signal | deny=pidfd_send_signal:1 | stubborn | 5      | 5s
 		no /proc             | no-proc                  | slow     | 15     | 300ms
-		no /proc, one stays  | no-proc                  | stubborn | 2      | 2s
+		no /proc, one stays  | no-proc                  | stubborn | 5      | 5s
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
