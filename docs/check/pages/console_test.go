@@ -129,14 +129,15 @@ func TestQuotes(t *testing.T) {
 // patience bounds a session.
 const patience = 40 * time.Second
 
-// console types the lines after "$ " and compares the output with the other lines, where
+// console types the lines after "$ " or "> " and compares the output with the other lines, where
 // "..." stands for any text. Lines for a container engine are not typed. With kubectl exec
 // the shell runs beside a server under lameduck, as in a pod.
 func console(t *testing.T, text string) {
 	script := ". ./session.sh\n"
 	var want []string
 	for line := range strings.Lines(text) {
-		command, typed := strings.CutPrefix(line, "$ ")
+		prompt := regexp.MustCompile(`^[$>] `).FindString(line)
+		command, typed := line[len(prompt):], prompt != ""
 		switch engine := regexp.MustCompile(`^(docker|podman) `).MatchString(command); {
 		case !typed:
 			want = append(want, strings.TrimSuffix(line, "\n"))
@@ -168,8 +169,10 @@ func console(t *testing.T, text string) {
 func session(t *testing.T, script, inside string, enough func(string) bool) (got string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"testdata", root + "/docs/examples/kubernetes/seccomp"} {
+		if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)

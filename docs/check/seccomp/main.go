@@ -1,21 +1,19 @@
-// Seccomp makes the files of docs/examples/kubernetes/seccomp: containerd's default profile and
-// pidfd_getfd(2), with which --close-idle duplicates the server's descriptors.
+// Seccomp makes a seccomp profile of containerd's default and pidfd_getfd(2), with which
+// --close-idle duplicates the server's descriptors.
 //
-//	go run -C docs/check/seccomp .
+//	go run -C docs/check/seccomp . >docs/examples/kubernetes/seccomp/lameduck.json
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 
 	"github.com/containerd/containerd/v2/contrib/seccomp"
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"sigs.k8s.io/yaml"
 )
-
-const folder = "../../examples/kubernetes/seccomp/"
 
 // architectures are those that the profile is for: containerd knows only this machine's.
 var architectures = []specs.Arch{
@@ -50,39 +48,14 @@ func profile() *specs.LinuxSeccomp {
 	return p
 }
 
-// object is a SeccompProfile of the Security Profiles Operator.
-type object struct {
-	APIVersion string              `json:"apiVersion"`
-	Kind       string              `json:"kind"`
-	Metadata   map[string]string   `json:"metadata"`
-	Spec       *specs.LinuxSeccomp `json:"spec"`
-}
-
-// files returns the contents by name.
-func files() (map[string][]byte, error) {
-	p := profile()
-	file, err := json.MarshalIndent(p, "", "\t")
-	if err != nil {
-		return nil, err
-	}
-	o, err := yaml.Marshal(object{"security-profiles-operator.x-k8s.io/v1", "SeccompProfile",
-		map[string]string{"name": "lameduck"}, p})
-	if err != nil {
-		return nil, err
-	}
-	const made = "# Made by go run -C docs/check/seccomp .. Before version 1.0 of the operator: v1beta1.\n"
-	return map[string][]byte{"lameduck.json": append(file, '\n'), "operator.yaml": append([]byte(made), o...)}, nil
-}
-
 func main() {
-	all, err := files()
-	for name, text := range all {
-		if err == nil {
-			err = os.WriteFile(folder+name, text, 0o644)
-		}
-	}
+	text, err := json.Marshal(profile())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	// A rule a line, and of the long rule six names a line.
+	text = regexp.MustCompile(`,({"names"|"syscalls")`).ReplaceAll(text, []byte(",\n$1"))
+	text = regexp.MustCompile(`("\w+",){6}`).ReplaceAll(text, []byte("$0\n"))
+	fmt.Printf("%s\n", text)
 }
