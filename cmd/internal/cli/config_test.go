@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -121,18 +123,37 @@ func TestBytes(t *testing.T) {
 //go:embed testdata/values.txt
 var badValues string
 
-// TestBadValues: a bad value is an error with the flag, its variable and the remedy.
+// TestBadValues: a bad value is an error with the flag, its variable and the remedy, in one line of
+// printable characters.
 func TestBadValues(t *testing.T) {
 	for _, cells := range rows(badValues) {
 		name, remedy := cells[0], cells[1]
-		for _, value := range wordsOf(t, cells[2]) {
+		for _, value := range append(wordsOf(t, cells[2]), "'\x1b[2J\n\u202e\xff") {
 			got := configOf([]string{"--" + name + "=" + value, "-d1", "x"}, nil)
 			want := fmt.Sprintf("error: --%s=%s (%s): ", name, shim.Quote(value), shim.Variable(name))
-			if !strings.HasPrefix(got, want) || !strings.Contains(got, remedy) || strings.Contains(got, "\n") {
-				t.Errorf("got %s\nwant %s... %s", got, want, remedy)
+			if !strings.HasPrefix(got, want) || !strings.Contains(got, remedy) || !isLine(got) {
+				t.Errorf("got %q\nwant %s... %s", got, want, remedy)
 			}
 		}
 	}
+}
+
+// isLine reports whether text has printable characters alone.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// FuzzConfig: any words and variables, which a zero byte separates, give a configuration or one line.
+func FuzzConfig(f *testing.F) {
+	for _, cells := range rows(configs) {
+		f.Add(strings.ReplaceAll(cells[0], " ", "\x00"), strings.ReplaceAll(cells[0], " ", "\x00"))
+	}
+	f.Fuzz(func(t *testing.T, args, env string) {
+		got := configOf(strings.Split(args, "\x00"), strings.Split(env, "\x00"))
+		if strings.HasPrefix(got, "error: ") && !isLine(got) {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 // TestWords: blanks, quotes and backslashes as in sh(1); no expansion.
