@@ -5,13 +5,11 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 var update = flag.Bool("update", false, "write what is found into the golden files")
@@ -21,9 +19,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"lameduck-lint": main})
 }
 
-// TestScripts runs testdata/*.txtar: for each rule, files with findings, and near misses.
+// scripts are of the command line, and of the forms of files.
+var scripts = []string{"testdata/files.txtar", "testdata/program.txtar"}
+
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata", UpdateScripts: *update})
+	testscript.Run(t, testscript.Params{Files: scripts, UpdateScripts: *update})
 }
 
 // TestInterrupt: SIGINT ends the linter: package shim catches signals only from Stage on.
@@ -57,21 +57,15 @@ const root = "../.."
 // FuzzFiles: the linter ends for any file, and findings are on lines of the file.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{
-		"kind: List\nitems: &a [*a]", "&a\nkind: List\nitems: [*a]", "kind: Pod\nspec: &a {<<: *a}", "kind: Pod\nspec: {containers: [null, {command: [null], env: [null]}], initContainers: null}", "kind: Pod\nspec: {containers: 1, initContainers: x}",
-		"kind: Pod\nspec: {containers: [{command: {}, args: /lameduck, env: [1, {name: LAMEDUCK_X}], lifecycle: [], readinessProbe: 5}]}",
-		"kind: Pod\nspec: {containers: [{image: x, command: [tini, -p], lifecycle: {preStop: {exec: {command: [sh, -c]}}}}]}", "FROM x\nCMD", "FROM a AS a\nFROM a\nENTRYPOINT []\nCMD []",
+		"kind: List\nitems: &a [*a]", "&a\nkind: List\nitems: [*a]", "kind: Pod\nspec: &a {<<: *a}",
+		"kind: Pod\nspec: {containers: [null, {command: [null], env: [null]}], initContainers: null}",
+		"kind: Pod\nspec: {containers: [{command: {}, args: /lameduck, env: [1, {name: LAMEDUCK_X}], lifecycle: []}]}",
+		"FROM x\nCMD", "FROM a AS a\nFROM a\nENTRYPOINT []\nCMD []",
 	} {
 		f.Add([]byte(text))
 	}
-	scripts, _ := filepath.Glob("testdata/*.txtar")
-	for _, script := range scripts {
-		archive, err := txtar.ParseFile(script)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range archive.Files {
-			f.Add(file.Data)
-		}
+	for _, r := range rows(f) {
+		f.Add([]byte(r.text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, read := range []func([]byte) ([]finding, error){lintManifest, lintDockerfile} {
