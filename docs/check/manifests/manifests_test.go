@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,17 +45,17 @@ func kubectl(t *testing.T, stdin []byte, args ...string) []byte {
 	return out
 }
 
-// deployment returns the only Deployment of a manifest.
-func deployment(t *testing.T, text []byte) *apps.Deployment {
+// pod returns the pod of the only Deployment of a manifest.
+func pod(t *testing.T, text []byte) *core.PodSpec {
 	t.Helper()
 	list, err := Decode(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []*apps.Deployment
+	var found []*core.PodSpec
 	for _, object := range list {
 		if d, ok := object.(*apps.Deployment); ok {
-			found = append(found, d)
+			found = append(found, &d.Spec.Template.Spec)
 		}
 	}
 	if len(found) != 1 {
@@ -63,119 +64,105 @@ func deployment(t *testing.T, text []byte) *apps.Deployment {
 	return found[0]
 }
 
-// TestManifests: each manifest has a Deployment whose pods the restricted level of Pod
-// Security allows.
+// TestManifests: each manifest has a Deployment whose pods the restricted level of Pod Security
+// allows, with a read-only root file system, requests and limits beyond. The overlay with the
+// component is as good.
 func TestManifests(t *testing.T) {
+	pods := map[string]*core.PodSpec{"fleet/example": pod(t, kubectl(t, nil, "kustomize", examples+"fleet/example"))}
 	paths, _ := filepath.Glob(examples + "*.yaml")
-	if len(paths) < 5 {
-		t.Fatalf("only %d manifests", len(paths))
-	}
 	for _, path := range paths {
-		name := filepath.Base(path)
-		t.Run(name, func(t *testing.T) { restricted(t, deployment(t, read(t, name))) })
+		pods[filepath.Base(path)] = pod(t, read(t, filepath.Base(path)))
 	}
-}
-
-// TestFleet: the overlay with the component is as good as the manifests.
-func TestFleet(t *testing.T) {
-	restricted(t, deployment(t, kubectl(t, nil, "kustomize", examples+"fleet/example")))
-}
-
-// restricted checks the pods of a Deployment by the restricted level and beyond: a
-// read-only root file system, requests and limits.
-func restricted(t *testing.T, d *apps.Deployment) {
-	t.Helper()
-	spec := d.Spec.Template.Spec
+	if len(pods) < 6 {
+		t.Fatalf("only %d manifests", len(pods))
+	}
 	const (
-		pod       = `"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}`
-		container = `{"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false}`
+		ofPod       = `"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}`
+		ofContainer = `{"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false}`
 	)
-	if got, _ := json.Marshal(spec.SecurityContext); !strings.Contains(string(got), pod) {
-		t.Errorf("the pod's security context is %s", got)
-	}
-	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		if got, _ := json.Marshal(c.SecurityContext); string(got) != container {
-			t.Errorf("the security context of %s is %s", c.Name, got)
+	for name, spec := range pods {
+		if got, _ := json.Marshal(spec.SecurityContext); !strings.Contains(string(got), ofPod) {
+			t.Errorf("%s: the pod's security context is %s", name, got)
 		}
-		for _, list := range []core.ResourceList{c.Resources.Requests, c.Resources.Limits} {
-			if list.Cpu().IsZero() || list.Memory().IsZero() {
-				t.Errorf("%s lacks requests or limits: %v", c.Name, c.Resources)
+		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+			if got, _ := json.Marshal(c.SecurityContext); string(got) != ofContainer {
+				t.Errorf("%s: the security context of %s is %s", name, c.Name, got)
 			}
-		}
-		for _, m := range c.VolumeMounts {
-			if !slices.ContainsFunc(spec.Volumes, func(v core.Volume) bool { return v.Name == m.Name }) {
-				t.Errorf("%s mounts %s, which is not a volume of the pod", c.Name, m.Name)
+			for _, list := range []core.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+				if list.Cpu().IsZero() || list.Memory().IsZero() {
+					t.Errorf("%s: %s lacks requests or limits: %v", name, c.Name, c.Resources)
+				}
+			}
+			for _, m := range c.VolumeMounts {
+				if !slices.ContainsFunc(spec.Volumes, func(v core.Volume) bool { return v.Name == m.Name }) {
+					t.Errorf("%s: %s mounts %s, which is not a volume of the pod", name, c.Name, m.Name)
+				}
 			}
 		}
 	}
 }
 
-// TestPatch: the patch makes hold.yaml of a Deployment without lameduck, whether or not its
+// patched returns the pod of a manifest's Deployment with a patch.
+func patched(t *testing.T, manifest []byte, patch string) *core.PodSpec {
+	t.Helper()
+	deployment, _, _ := bytes.Cut(manifest, []byte("\n---\n")) // without the Service
+	return pod(t, kubectl(t, deployment, "patch", "--local", "-f", "-", "-o", "yaml", "--patch-file", examples+"patch/"+patch))
+}
+
+func wantSame(t *testing.T, got, want any) {
+	t.Helper()
+	if !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+// TestHoldPatch: the patch makes hold.yaml of a Deployment without lameduck, whether or not its
 // container had a preStop sleep; only what a hardened pod needs besides is missing.
-func TestPatch(t *testing.T) {
-	sleep := &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: 15}}
-	for _, lifecycle := range []*core.Lifecycle{nil, {PreStop: sleep}} {
-		want := deployment(t, read(t, "hold.yaml"))
-		before := want.DeepCopy()
-		init := &want.Spec.Template.Spec.InitContainers[0]
-		init.Resources, init.SecurityContext = core.ResourceRequirements{}, nil
-		want.Spec.Template.Spec.Volumes[0].EmptyDir.SizeLimit = nil
-
-		spec := &before.Spec.Template.Spec
-		spec.InitContainers, spec.TerminationGracePeriodSeconds = nil, nil
-		spec.Volumes = spec.Volumes[1:] // tmp stays
-		c := &spec.Containers[0]
-		c.VolumeMounts, c.Lifecycle = c.VolumeMounts[1:], lifecycle
-		text, err := yaml.Marshal(before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
-			"--patch-file", examples+"patch/hold.yaml"))
-		if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
-			t.Errorf("kubectl makes\n%+v\nof\n%+v, want\n%+v", got.Spec, before.Spec, want.Spec)
-		}
+func TestHoldPatch(t *testing.T) {
+	want := pod(t, read(t, "hold.yaml"))
+	want.InitContainers[0].Resources, want.InitContainers[0].SecurityContext = core.ResourceRequirements{}, nil
+	want.Volumes[0].EmptyDir.SizeLimit = nil
+	before := bytes.Replace(read(t, "fleet/example/web.yaml"), []byte("name: app\n"), []byte("name: nginx\n"), 1)
+	hook := []byte("        lifecycle:\n          preStop:\n            sleep: {seconds: 15}\n")
+	if !bytes.Contains(before, hook) {
+		t.Fatal("web.yaml has no sleep")
 	}
-}
-
-// TestWatchPatch: the patch adds the sidecar, first, which the restricted level allows by itself.
-func TestWatchPatch(t *testing.T) {
-	text, _, _ := bytes.Cut(read(t, "hold.yaml"), []byte("\n---\n")) // without the Service
-	want := deployment(t, text)
-	got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
-		"--patch-file", examples+"patch/watch.yaml"))
-	wantSidecar(t, got, want)
+	wantSame(t, patched(t, before, "hold.yaml"), want)
+	wantSame(t, patched(t, bytes.Replace(before, hook, nil, 1), "hold.yaml"), want)
 }
 
 // TestSeccompPatch: the patch changes the pod's profile to the file of the examples, and nothing else.
 func TestSeccompPatch(t *testing.T) {
-	text, _, _ := bytes.Cut(read(t, "install.yaml"), []byte("\n---\n")) // without the Service
-	got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
-		"--patch-file", examples+"patch/seccomp.yaml"))
-	want, file := deployment(t, text), "lameduck.json"
+	want, file := pod(t, read(t, "install.yaml")), "lameduck.json"
 	read(t, "seccomp/"+file)
-	want.Spec.Template.Spec.SecurityContext.SeccompProfile =
+	want.SecurityContext.SeccompProfile =
 		&core.SeccompProfile{Type: core.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
-	if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
-		t.Errorf("got\n%+v\nwant\n%+v", got.Spec, want.Spec)
-	}
+	wantSame(t, patched(t, read(t, "install.yaml"), "seccomp.yaml"), want)
 }
 
 // TestStopSignalPatch: the patch adds the signal, and keeps the hook.
 func TestStopSignalPatch(t *testing.T) {
-	text, _, _ := bytes.Cut(read(t, "hold.yaml"), []byte("\n---\n")) // without the Service
-	got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
-		"--patch-file", examples+"patch/stop-signal.yaml"))
-	want, signal := deployment(t, text), core.SIGQUIT
-	want.Spec.Template.Spec.OS = &core.PodOS{Name: core.Linux}
-	want.Spec.Template.Spec.Containers[0].Lifecycle.StopSignal = &signal
-	if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
-		t.Errorf("got\n%+v\nwant\n%+v", got.Spec, want.Spec)
-	}
+	want, signal := pod(t, read(t, "hold.yaml")), core.SIGQUIT
+	want.OS = &core.PodOS{Name: core.Linux}
+	want.Containers[0].Lifecycle.StopSignal = &signal
+	wantSame(t, patched(t, read(t, "hold.yaml"), "stop-signal.yaml"), want)
 }
 
-// TestFleetWatch: with the label watch the component adds the sidecar, and leaves the rest.
-func TestFleetWatch(t *testing.T) {
+// TestWatch: the patch adds a sidecar, first, which the restricted level allows by itself. So does
+// the component with the label watch.
+func TestWatch(t *testing.T) {
+	want, got := pod(t, read(t, "hold.yaml")), patched(t, read(t, "hold.yaml"), "watch.yaml")
+	sidecar := got.InitContainers[0]
+	const context = `{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsNonRoot":true,` +
+		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`
+	if got, _ := json.Marshal(sidecar.SecurityContext); string(got) != context {
+		t.Errorf("the security context is %s", got)
+	}
+	wantSame(t, sidecar.Command, []string{"/lameduck", "watch", "--only-stops", "--json", "--grace-period=30"})
+	wantSame(t, *sidecar.RestartPolicy, core.ContainerRestartPolicyAlways)
+	want.InitContainers = slices.Insert(want.InitContainers, 0, sidecar)
+	wantSame(t, got, want)
+
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(examples+"fleet")); err != nil {
 		t.Fatal(err)
@@ -184,44 +171,32 @@ func TestFleetWatch(t *testing.T) {
 	if err := os.WriteFile(dir+"/example/web.yaml", text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	wantSidecar(t, deployment(t, kubectl(t, nil, "kustomize", dir+"/example")), deployment(t, text))
+	want = pod(t, text)
+	want.InitContainers = []core.Container{sidecar}
+	wantSame(t, pod(t, kubectl(t, nil, "kustomize", dir+"/example")), want)
 }
 
-// wantSidecar wants got to be want with lameduck watch as its first init container.
-func wantSidecar(t *testing.T, got, want *apps.Deployment) {
-	t.Helper()
-	spec := &got.Spec.Template.Spec
-	if len(spec.InitContainers) == 0 {
-		t.Fatal("no sidecar")
-	}
-	sidecar := spec.InitContainers[0]
-	spec.InitContainers = spec.InitContainers[1:]
-	if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
-		t.Errorf("got\n%+v\nwant\n%+v and the sidecar", got.Spec, want.Spec)
-	}
-	const context = `{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsNonRoot":true,` +
-		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`
-	if got, _ := json.Marshal(sidecar.SecurityContext); string(got) != context {
-		t.Errorf("the security context is %s", got)
-	}
-	always := sidecar.RestartPolicy != nil && *sidecar.RestartPolicy == core.ContainerRestartPolicyAlways
-	if !always || !slices.Equal(sidecar.Command, []string{"/lameduck", "watch", "--only-stops", "--json", "--grace-period=30"}) {
-		t.Errorf("the sidecar is %+v", sidecar)
-	}
-}
-
-// TestPolicies: the API server's policies decode, and from failurePolicy on Kyverno's is the
-// same.
+// TestPolicies: the API server's policies decode, and the command on top of one makes Kyverno's.
 func TestPolicies(t *testing.T) {
-	ours, theirs := read(t, "fleet/policy.yaml"), read(t, "fleet/kyverno.yaml")
-	for _, text := range [][]byte{ours, read(t, "fleet/watch.yaml")} {
-		if _, err := Decode(text); err != nil {
-			t.Fatal(err)
+	for _, name := range []string{"policy.yaml", "watch.yaml"} {
+		if _, err := Decode(read(t, "fleet/"+name)); err != nil {
+			t.Error(err)
 		}
 	}
-	common := regexp.MustCompile(`(?s)\n  failurePolicy: .*\n  mutations:.*`)
-	policy, _, _ := strings.Cut(string(ours), "---\n")
-	if want := common.FindString(policy); want == "" || common.FindString(string(theirs)) != want {
-		t.Error("Kyverno's policy differs from the API server's")
+	command := regexp.MustCompile(`(?m)^#   (.*)`).FindAllStringSubmatch(string(read(t, "fleet/policy.yaml")), -1)
+	script := ""
+	for _, line := range command {
+		script += line[1] + "\n"
 	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = examples + "fleet"
+	text, err := cmd.Output()
+	var got map[string]any
+	if err := errors.Join(err, yaml.UnmarshalStrict(text, &got)); err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := got["spec"].(map[string]any)
+	fields := slices.Sorted(maps.Keys(spec))
+	wantSame(t, []any{got["apiVersion"], got["kind"]}, []any{"policies.kyverno.io/v1", "MutatingPolicy"})
+	wantSame(t, fields, []string{"autogen", "evaluation", "failurePolicy", "matchConditions", "matchConstraints", "mutations", "variables"})
 }
