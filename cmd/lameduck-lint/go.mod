@@ -8,7 +8,6 @@ require (
 	github.com/moby/buildkit v0.31.1
 	github.com/rogpeppe/go-internal v1.15.0
 	go.yaml.in/yaml/v3 v3.0.6
-	golang.org/x/mod v0.43.0
 )
 
 require (
@@ -22,6 +21,6 @@ require (
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/tonistiigi/go-csvvalue v0.0.0-20240814133006-030d3b2625d0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/tools v0.52.0 // indirect
+	golang.org/x/tools v0.38.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
 // TestInstall: install writes the same program, executable for all, and replaces an older
@@ -70,31 +68,5 @@ func TestInstallUser(t *testing.T) {
 	}
 	if !strings.Contains(string(out), "permission denied: user 65532 may not write there: install as the directory's owner") {
 		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// TestReleaseFlags: a release is built with the flags of the Makefile, for machines with an entry
-// point of our own and for machines without.
-func TestReleaseFlags(t *testing.T) {
-	text, err := os.ReadFile("../../.goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry, plain, _ := strings.Cut(strings.Join(strings.Fields(string(text)), " "), "- <<: *build")
-	for arch, build := range map[string]string{"amd64": entry, "riscv64": plain} {
-		cmd := exec.Command("make", "-s", "-n", "-C", "../..", "build", "GOARCH="+arch, "VERSION={{ .Version }}", "OUT=x")
-		cmd.Env = append(os.Environ(), "MAKEFLAGS=")
-		out, err := cmd.Output()
-		if errors.Is(err, exec.ErrNotFound) {
-			t.Skip(err)
-		}
-		words, _ := cli.SplitWords(string(out)) // go build FLAG FLAG -ldflags LDFLAGS -o x ./cmd/lameduck
-		if len(words) != 9 {
-			t.Fatalf("make: %v, %q", err, words)
-		}
-		flags, ldflags := "flags: ["+words[2]+", "+words[3]+"]", "ldflags: - >- "+words[5]+" "
-		if !strings.Contains(entry, flags) || !strings.Contains(build, ldflags) {
-			t.Errorf("%s: a release lacks %s or %s", arch, flags, ldflags)
-		}
 	}
 }
