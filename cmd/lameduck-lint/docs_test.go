@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -52,36 +51,4 @@ func put(page, pattern, text string) string {
 		return page + "no " + pattern
 	}
 	return page[:at[0]] + text + page[at[1]:]
-}
-
-// TestClean: no findings for the project's own manifests and Dockerfiles.
-func TestClean(t *testing.T) {
-	paths := []string{root + "/docs/examples/kubernetes"}
-	for _, pattern := range []string{"/Dockerfile*", "/docs/examples/docker/*/Dockerfile*", "/docs/examples/kubernetes/patch/*.yaml"} {
-		named, _ := filepath.Glob(root + pattern)
-		paths = append(paths, named...)
-	}
-	var out, errs bytes.Buffer
-	if code := lint(paths, nil, &out, &errs); code != exitClean {
-		t.Errorf("%d\n%s%s", code, out.String(), errs.String())
-	}
-}
-
-// TestNotInVain: with a shorter grace period, each manifest has a finding.
-func TestNotInVain(t *testing.T) {
-	manifests, _ := filepath.Glob(root + "/docs/examples/kubernetes/*.yaml")
-	if len(manifests) < 5 {
-		t.Fatalf("only %q", manifests)
-	}
-	for _, path := range manifests {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		broken := bytes.Replace(text, []byte("terminationGracePeriodSeconds: 60"), []byte("terminationGracePeriodSeconds: 20"), 1)
-		var out, errs bytes.Buffer
-		if code := lint([]string{stdin}, bytes.NewReader(broken), &out, &errs); code != exitFound || !strings.Contains(out.String(), "[grace-") {
-			t.Errorf("%s: %d\n%s%s", path, code, out.String(), errs.String())
-		}
-	}
 }

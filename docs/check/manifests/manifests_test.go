@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/yaml"
 )
 
 const examples = "../../examples/kubernetes/"
@@ -131,38 +128,31 @@ func TestHoldPatch(t *testing.T) {
 	wantSame(t, patched(t, bytes.Replace(before, hook, nil, 1), "hold.yaml"), want)
 }
 
-// TestSeccompPatch: the patch changes the pod's profile to the file of the examples, and nothing else.
-func TestSeccompPatch(t *testing.T) {
-	want, file := pod(t, read(t, "install.yaml")), "lameduck.json"
-	read(t, "seccomp/"+file)
-	want.SecurityContext.SeccompProfile =
-		&core.SeccompProfile{Type: core.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
-	wantSame(t, patched(t, read(t, "install.yaml"), "seccomp.yaml"), want)
-}
-
-// TestStopSignalPatch: the patch adds the signal, and keeps the hook.
-func TestStopSignalPatch(t *testing.T) {
-	want, signal := pod(t, read(t, "hold.yaml")), core.SIGQUIT
-	want.OS = &core.PodOS{Name: core.Linux}
-	want.Containers[0].Lifecycle.StopSignal = &signal
-	wantSame(t, patched(t, read(t, "hold.yaml"), "stop-signal.yaml"), want)
-}
-
-// TestWatch: the patch adds a sidecar, first, which the restricted level allows by itself. So does
-// the component with the label watch.
-func TestWatch(t *testing.T) {
-	want, got := pod(t, read(t, "hold.yaml")), patched(t, read(t, "hold.yaml"), "watch.yaml")
-	sidecar := got.InitContainers[0]
-	const context = `{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsNonRoot":true,` +
-		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`
-	if got, _ := json.Marshal(sidecar.SecurityContext); string(got) != context {
-		t.Errorf("the security context is %s", got)
+// TestPatches: what each of the others adds to a Deployment that holds, and nothing else.
+func TestPatches(t *testing.T) {
+	sidecar := pod(t, read(t, "fleet/component/watch.yaml")).InitContainers[0]
+	profile, signal := "lameduck.json", core.SIGQUIT
+	read(t, "seccomp/"+profile)
+	for patch, change := range map[string]func(*core.PodSpec){
+		"seccomp.yaml": func(spec *core.PodSpec) {
+			local := core.SeccompProfile{Type: core.SeccompProfileTypeLocalhost, LocalhostProfile: &profile}
+			spec.SecurityContext.SeccompProfile = &local
+		},
+		"stop-signal.yaml": func(spec *core.PodSpec) {
+			spec.OS = &core.PodOS{Name: core.Linux}
+			spec.Containers[0].Lifecycle.StopSignal = &signal
+		},
+		"watch.yaml": func(spec *core.PodSpec) { spec.InitContainers = slices.Insert(spec.InitContainers, 0, sidecar) },
+	} {
+		want := pod(t, read(t, "hold.yaml"))
+		change(want)
+		wantSame(t, patched(t, read(t, "hold.yaml"), patch), want)
 	}
-	wantSame(t, sidecar.Command, []string{"/lameduck", "watch", "--only-stops", "--json", "--grace-period=30"})
-	wantSame(t, *sidecar.RestartPolicy, core.ContainerRestartPolicyAlways)
-	want.InitContainers = slices.Insert(want.InitContainers, 0, sidecar)
-	wantSame(t, got, want)
+}
 
+// TestFleetWatch: with the label watch the component adds a sidecar, which the restricted level
+// allows by itself, and leaves the rest.
+func TestFleetWatch(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(examples+"fleet")); err != nil {
 		t.Fatal(err)
@@ -171,9 +161,17 @@ func TestWatch(t *testing.T) {
 	if err := os.WriteFile(dir+"/example/web.yaml", text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	want = pod(t, text)
-	want.InitContainers = []core.Container{sidecar}
-	wantSame(t, pod(t, kubectl(t, nil, "kustomize", dir+"/example")), want)
+	want, got := pod(t, text), pod(t, kubectl(t, nil, "kustomize", dir+"/example"))
+	want.InitContainers = got.InitContainers[:1]
+	wantSame(t, got, want)
+	const sidecar = `{"name":"lameduck-watch","image":"ghcr.io/lameduck-init/lameduck:1",` +
+		`"command":["/lameduck","watch","--only-stops","--json","--grace-period=30"],` +
+		`"resources":{"limits":{"cpu":"100m","memory":"32Mi"},"requests":{"cpu":"10m","memory":"16Mi"}},"restartPolicy":"Always",` +
+		`"securityContext":{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsNonRoot":true,` +
+		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}}`
+	if got, _ := json.Marshal(got.InitContainers[0]); string(got) != sidecar {
+		t.Errorf("the sidecar is %s", got)
+	}
 }
 
 // TestPolicies: the API server's policies decode, and the command on top of one makes Kyverno's.
@@ -183,20 +181,25 @@ func TestPolicies(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	command := regexp.MustCompile(`(?m)^#   (.*)`).FindAllStringSubmatch(string(read(t, "fleet/policy.yaml")), -1)
 	script := ""
-	for _, line := range command {
-		script += line[1] + "\n"
+	for line := range strings.Lines(string(read(t, "fleet/policy.yaml"))) {
+		if command, found := strings.CutPrefix(line, "#   "); found {
+			script += command
+		}
 	}
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = examples + "fleet"
 	text, err := cmd.Output()
-	var got map[string]any
-	if err := errors.Join(err, yaml.UnmarshalStrict(text, &got)); err != nil {
-		t.Fatal(err)
+	head, _, _ := strings.Cut(string(text), "\n  failurePolicy: ")
+	head = head[strings.LastIndex(head, "\napiVersion"):]
+	const want = `
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: lameduck-hold}
+spec:
+  autogen: {podControllers: {controllers: []}} # the pods alone
+  evaluation: {background: {enabled: false}} # at creation`
+	if err != nil || head != want || strings.Contains(string(text), "\n---") {
+		t.Errorf("%v, and Kyverno's policy is\n%s", err, text)
 	}
-	spec, _ := got["spec"].(map[string]any)
-	fields := slices.Sorted(maps.Keys(spec))
-	wantSame(t, []any{got["apiVersion"], got["kind"]}, []any{"policies.kyverno.io/v1", "MutatingPolicy"})
-	wantSame(t, fields, []string{"autogen", "evaluation", "failurePolicy", "matchConditions", "matchConstraints", "mutations", "variables"})
 }
