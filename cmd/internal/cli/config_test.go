@@ -179,30 +179,30 @@ func TestWords(t *testing.T) {
 
 // TestCommand: the command begins where the flags end.
 func TestCommand(t *testing.T) {
-	for call, want := range map[string]string{
-		"x y z":                     "x y z",
-		"-- x -- y":                 "x -- y",
-		"-d 1 -- -x":                "-x",
-		"-d1 -- --help":             "--help",
-		"-- hold":                   "hold",
-		"-d 1 hold":                 "hold",
-		"-- -- x":                   "-- x",
-		"-d 1 -- -- x":              "-- x",
-		"x -- -x":                   "x -- -x",
-		"x --version -h --help-all": "x --version -h --help-all",
-		"-d 1 x -d 9 --no-such":     "x -d 9 --no-such",
-		"-":                         "-",
-		"":                          "",
-		"--":                        "",
-		"-d 1 --":                   "",
-		"-gd 1 x -d":                "x -d",
-		"--group x":                 "x",
-		"--group=false x":           "x",
-		"--subreaper x":             "x",
-	} {
-		line, err := ParseRun(strings.Fields(call), nil)
-		if err != nil || strings.Join(line.Command, " ") != want || line.Help || line.HelpAll || line.Version {
-			t.Errorf("%s: %q runs, %v; want %q", call, line.Command, err, want)
+	for _, cells := range rows(`
+		x y z                     | x y z
+		-- x -- y                 | x -- y
+		-d 1 -- -x                | -x
+		-d1 -- --help             | --help
+		-- hold                   | hold
+		-d 1 hold                 | hold
+		-- -- x                   | -- x
+		-d 1 -- -- x              | -- x
+		x -- -x                   | x -- -x
+		x --version -h --help-all | x --version -h --help-all
+		-d 1 x -d 9 --no-such     | x -d 9 --no-such
+		-                         | -
+		                          |
+		--                        |
+		-d 1 --                   |
+		-gd 1 x -d                | x -d
+		--group x                 | x
+		--group=false x           | x
+		--subreaper x             | x
+	`) {
+		line, err := ParseRun(strings.Fields(cells[0]), nil)
+		if err != nil || strings.Join(line.Command, " ") != cells[1] || line.Help || line.HelpAll || line.Version {
+			t.Errorf("%s: %q runs, %v; want %q", cells[0], line.Command, err, cells[1])
 		}
 	}
 }
