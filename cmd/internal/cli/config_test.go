@@ -169,6 +169,7 @@ func TestWords(t *testing.T) {
 		`a\ b \'c\" \\`:        {"a b", `'c"`, `\`},
 		`"a\"b\\c\d\$e"`:       {`a"b\c\d$e`},
 		`'a\b"c'`:              {`a\b"c`},
+		"\"a\\`\"":             {"a`"},
 		"/bin/../bin/true x/y": {"/bin/true", "x/y"},
 	} {
 		if got, err := parseCommand(text); err != nil || !slices.Equal(got, want) {
