@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,14 +34,14 @@ func (t *trial) balance(ctx context.Context) balancer {
 	if t.server.balancer == "kube-proxy" {
 		return newKubeProxy(t.server, t.load.seed)
 	}
-	n := int(10000 + t.o.used.Add(1)) // below the ports that the kernel chooses
-	dir := filepath.Join(t.o.dir, fmt.Sprintf("balancer%d", n))
-	must.Do(os.Mkdir(dir, 0o755))
+	number, dir := t.o.folder()
+	n := 10000 + number // below the ports that the kernel chooses
 	p := &proxy{addr: fmt.Sprintf("127.0.0.1:%d", n), dir: dir}
+	config := dir + "/config"
 	var b balancer
-	words := []string{"haproxy", "-db", "-f", p.config()}
+	words := []string{"haproxy", "-db", "-f", config}
 	if t.server.balancer == "nginx" {
-		words = []string{"nginx", "-c", p.config()}
+		words = []string{"nginx", "-c", config}
 		known := &nginx{proxy: p, generation: 600}
 		known.save()
 		b = known
@@ -63,11 +62,10 @@ type proxy struct {
 }
 
 func (p *proxy) pick() string   { return p.addr }
-func (p *proxy) config() string { return p.dir + "/config" }
 func (p *proxy) socket() string { return p.dir + "/s" }
 
 func (p *proxy) save(format string, args ...any) {
-	must.Do(os.WriteFile(p.config(), fmt.Appendf(nil, format, args...), 0o644))
+	must.Do(os.WriteFile(p.dir+"/config", fmt.Appendf(nil, format, args...), 0o644))
 }
 
 // haproxyConfig has slots for the replicas of a rollout, which are eight at most.
@@ -104,8 +102,7 @@ var haproxyModes = map[string]string{
 type haproxy struct{ *proxy }
 
 func (h *haproxy) add(r *replica) {
-	host, port, _ := net.SplitHostPort(r.addr)
-	h.say("changed", "set server pods/s%d addr %s port %s", r.slot, host, port)
+	h.say("changed", "set server pods/s%d addr %s port %d", r.slot, r.host, r.port)
 	h.say("", "set server pods/s%d state ready", r.slot)
 }
 
@@ -174,7 +171,7 @@ func (n *nginx) remove(r *replica) {
 func (n *nginx) save() {
 	servers := "server 127.0.0.1:1 down; " // or there might be none
 	for _, r := range n.pods {
-		servers += "server " + r.addr + " max_fails=0; "
+		servers += "server " + r.addr() + " max_fails=0; "
 	}
 	n.proxy.save(nginxConfig, n.dir, fmt.Sprintf(nginxBalancer, servers, n.addr, n.generation))
 }
@@ -214,14 +211,13 @@ type kubeProxy struct {
 	random   *rand.Rand
 	replicas []*replica // that the last node knows
 	turn     int
-	picked   map[*replica][]time.Time // when
 }
 
 // lateShare is the share of stragglers.
 const lateShare = 0.03
 
 func newKubeProxy(s *server, seed uint64) *kubeProxy {
-	return &kubeProxy{server: s, random: rand.New(rand.NewPCG(seed, 1)), picked: map[*replica][]time.Time{}}
+	return &kubeProxy{server: s, random: rand.New(rand.NewPCG(seed, 1))}
 }
 
 func (k *kubeProxy) pick() string {
@@ -236,8 +232,8 @@ func (k *kubeProxy) pick() string {
 		k.turn = k.random.IntN(len(known))
 	}
 	r := known[k.turn%len(known)]
-	k.picked[r] = append(k.picked[r], time.Now())
-	return r.addr
+	r.picked = append(r.picked, time.Now())
+	return r.addr()
 }
 
 func (k *kubeProxy) add(r *replica) {
@@ -257,16 +253,6 @@ func (k *kubeProxy) remove(r *replica) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.replicas = without(k.replicas, r)
-}
-
-// connections returns the new connections to a replica, with times from the stop on.
-func (k *kubeProxy) connections(r *replica, stop time.Time) (ms []int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, at := range k.picked[r] {
-		ms = append(ms, at.Sub(stop).Milliseconds())
-	}
-	return ms
 }
 
 func (k *kubeProxy) Close() {}

@@ -1,26 +1,12 @@
 package rollout
 
 import (
-	"embed"
 	"fmt"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
-
-//go:embed rows
-var files embed.FS
-
-// rows returns the cells of an embedded table.
-func rows(name string) [][]string {
-	return stage.Rows(string(must.Get(files.ReadFile("rows/" + name))))
-}
-
-func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }
 
 // contender is one way to stop a server: a row of contenders.txt.
 type contender struct {
@@ -47,11 +33,6 @@ func readContenders() (all []*contender) {
 	return all
 }
 
-// contenderOf returns a contender by name.
-func contenderOf(name string) *contender {
-	return contenders[slices.IndexFunc(contenders, func(c *contender) bool { return c.name == name })]
-}
-
 // charted reports whether the contender is in the chart of a scene.
 func (c *contender) charted(s scene) bool { return slices.Contains(c.scenes, string(s)+"*") }
 
@@ -68,7 +49,8 @@ func (c *contender) command(o *options, s *server, words []string) []string {
 	return slices.Concat(c.words, words)
 }
 
-// flags returns lameduck's flags. Defaults are left out unless time is compressed.
+// flags returns lameduck's flags. Defaults are left out unless time is compressed: the longest hold
+// leaves 10 s of the grace period to the server, and 1 s to the report.
 func (c *contender) flags(by scale, s *server) []string {
 	flags := []string{"--grace-period=" + s.grace.String()}
 	if s.graceful != syscall.SIGTERM {
@@ -76,8 +58,7 @@ func (c *contender) flags(by scale, s *server) []string {
 	}
 	words := c.words[1:]
 	if by != 1 {
-		const defaultQuiet = "--quiet-for=4s"
-		words = append([]string{"--max-delay=" + s.ceiling().String(), defaultQuiet}, words...)
+		words = append([]string{"--max-delay=" + (s.grace - 11*time.Second).String(), "--quiet-for=4s"}, words...)
 	}
 	for _, word := range words {
 		flag, value, _ := strings.Cut(word, "=")

@@ -1,17 +1,14 @@
 package rollout
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -24,24 +21,22 @@ type findings struct {
 
 // part sums up some of a contender's stops.
 type part struct {
-	contender string
-	stops     int
-	losing    int // stops with a failed request
-	requests  int
-	failed    int
-	kinds     map[load.Kind]int
-	ended     map[string]int // holds, by their ends in lameduck's report
-	lost      int
-	killed    int
-	times     []float64 // from the stop signal to the exit, in milliseconds
-	last      *stop
+	Name     string
+	Stops    int
+	losing   int // stops with a failed request
+	requests int
+	Failed   int
+	kinds    map[load.Kind]int
+	ended    map[string]int // holds, by their ends in lameduck's report
+	killed   int
+	times    []float64 // from the stop signal to the exit, in milliseconds
 }
 
 // part sums up the stops of a contender with servers of a scene. Times leave out long-lived
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
 func (f *findings) part(in scene, contender, servers string) *part {
-	p := &part{contender: contender, kinds: map[load.Kind]int{}, ended: map[string]int{}}
+	p := &part{Name: contender, kinds: map[load.Kind]int{}, ended: map[string]int{}}
 	for _, t := range f.Trials {
 		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
 			continue
@@ -58,11 +53,9 @@ func (f *findings) part(in scene, contender, servers string) *part {
 }
 
 func (p *part) add(s *stop) {
-	p.stops++
+	p.Stops++
 	p.requests += s.Requests
-	p.failed += s.failed()
-	p.lost += s.Lost
-	p.last = s
+	p.Failed += s.Losses()
 	for k, n := range s.Failed {
 		p.kinds[k] += n
 	}
@@ -87,16 +80,17 @@ func (p *part) quantile(share float64) float64 {
 	return p.times[int(math.Round(share*float64(len(p.times)-1)))]
 }
 
-func (p *part) median() float64 { return p.quantile(0.5) }
+func (p *part) Median() float64 { return p.quantile(0.5) }
+func (p *part) Late() float64   { return p.quantile(0.95) }
+
+// Ours reports whether the contender is lameduck by default.
+func (p *part) Ours() bool { return p.Name == defaultHold }
 
 // how lists the kinds of failures, and the reasons for the ends of holds.
 func (p *part) how() string {
 	var words []string
-	if p.failed > 0 {
+	if p.Failed > 0 {
 		words = append(words, load.Summary(p.kinds))
-	}
-	if p.lost > 0 {
-		words = append(words, fmt.Sprintf("%d connections lost", p.lost))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(p.ended)) {
 		words = append(words, fmt.Sprintf("%s %d", reason, p.ended[reason]))
@@ -107,7 +101,7 @@ func (p *part) how() string {
 // print prints the tables of the scenes, as the pages have them, and each stop in which a hold
 // lost requests.
 func (f *findings) print(out io.Writer) {
-	for _, s := range allScenes {
+	for _, s := range rollouts {
 		f.printTable(out, s)
 	}
 	fmt.Fprintln(out)
@@ -129,31 +123,21 @@ func (f *findings) printTable(out io.Writer, s scene) {
 	headed := false
 	for _, c := range contenders {
 		p := f.part(s, c.name, "")
-		if p.stops == 0 {
+		if p.Stops == 0 {
 			continue
 		}
-		heads, failed, losing := "failed\t| stops that lose any", p.failed, p.losing
+		heads, failed, losing := "failed\t| stops that lose any", p.Failed, p.losing
 		if s == kept {
 			heads = "failed: the server dies\t| the server is graceful"
-			failed, losing = f.part(s, c.name, "!closes").failed, f.part(s, c.name, "closes").failed
+			failed, losing = f.part(s, c.name, "!closes").Failed, f.part(s, c.name, "closes").Failed
 		}
 		if !headed {
 			headed = true
-			fmt.Fprintf(t, "\n%s, %d stops of %s:\n\n", titles[s], p.stops, c.name)
+			fmt.Fprintf(t, "\n%s, %d stops of %s:\n\n", titles[s], p.Stops, c.name)
 			fmt.Fprintf(t, "| under\t| requests\t| %s\t| stop to exit: median\t| 95 %%\t| how\t|\n", heads)
 			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t| ---\t|")
 		}
 		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %s\t| %s\t| %s\t|\n", c.name, p.requests, failed, losing,
-			seconds(p.median()), seconds(p.quantile(0.95)), p.how())
+			seconds(p.Median()), seconds(p.Late()), p.how())
 	}
-}
-
-// readFindings returns findings that were saved.
-func readFindings(path string) *findings {
-	f := &findings{}
-	must.Do(json.Unmarshal(must.Get(os.ReadFile(path)), f))
-	for _, t := range f.Trials {
-		t.contender, t.server = contenderOf(t.Contender), serverOf(t.Server)
-	}
-	return f
 }

@@ -22,7 +22,7 @@ func (f *findings) judge(out io.Writer) error {
 	for _, cells := range rows("claims.txt") {
 		in, name, servers, kind, other := scene(cells[0]), cells[1], cells[2], cells[3], cells[5]
 		is, than := f.part(in, name, servers), f.part(in, other, servers)
-		if is.stops == 0 || other != "" && than.stops == 0 {
+		if is.Stops == 0 || other != "" && than.Stops == 0 {
 			continue
 		}
 		share, _ := strconv.ParseFloat(cells[4], 64)
@@ -44,21 +44,19 @@ func (f *findings) judge(out io.Writer) error {
 
 // judge returns whether a claim holds, and the figures.
 func (p *part) judge(kind string, share float64, than *part) (text string, holds bool) {
-	failed := fmt.Sprintf(": %d of %d failed", p.failed, p.requests)
+	failed := fmt.Sprintf(": %d of %d failed", p.Failed, p.requests)
 	switch kind {
 	case "loses at least":
-		return fmt.Sprintf(" %v%s", share, failed), float64(p.failed) >= share
+		return fmt.Sprintf(" %v%s", share, failed), float64(p.Failed) >= share
 	case "loses none":
-		return failed, p.failed == 0 && p.killed == 0
+		return failed, p.Failed == 0 && p.killed == 0
 	case "cuts at most":
 		return p.beside(than, share, p.kinds[load.Cut], than.kinds[load.Cut])
 	case "loses at most":
-		return p.beside(than, share, p.failed, than.failed)
+		return p.beside(than, share, p.Failed, than.Failed)
 	case "is gone within":
-		is, longest := p.median(), than.median()
-		return fmt.Sprintf(" %v of %s: %s of %s", share, than.contender, seconds(is), seconds(longest)), is <= share*longest
-	case "reports":
-		return p.last.agrees()
+		is, longest := p.Median(), than.Median()
+		return fmt.Sprintf(" %v of %s: %s of %s", share, than.Name, seconds(is), seconds(longest)), is <= share*longest
 	}
 	panic("no such claim: " + kind)
 }
@@ -67,25 +65,8 @@ func (p *part) judge(kind string, share float64, than *part) (text string, holds
 // byChance requests are no proof: a short run has few stops.
 func (p *part) beside(than *part, share float64, is, others int) (text string, holds bool) {
 	const byChance = 2
-	limit := share * float64(others) / float64(than.stops) * float64(p.stops)
+	limit := share * float64(others) / float64(than.Stops) * float64(p.Stops)
 	text = fmt.Sprintf(" %v times as many as %s, or %d: %d in %d stops, and %d in %d (failed in all: %d and %d)",
-		share, than.contender, byChance, is, p.stops, others, than.stops, p.failed, than.failed)
+		share, than.Name, byChance, is, p.Stops, others, than.Stops, p.Failed, than.Failed)
 	return text, float64(is) <= max(limit, byChance)
-}
-
-// agrees judges whether lameduck's report agrees with the balancer. A connection about the moment
-// of the stop may count as one before it: some tens of milliseconds pass until the first sample
-// on a busy machine.
-func (s *stop) agrees() (text string, holds bool) {
-	const nearby = 2
-	came := 0
-	for _, ms := range s.Connections {
-		if ms >= 0 {
-			came++
-		}
-	}
-	r := s.report()
-	differ := max(came-r.Accepted, r.Accepted-came)
-	return fmt.Sprintf(" the balancer's %d connections, %d more or less, one signal and an exit: %s",
-		came, nearby, r.Message), differ <= nearby && len(r.Sent) == 1 && r.ExitCode != nil
 }

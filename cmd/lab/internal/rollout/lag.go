@@ -22,27 +22,17 @@ type drawn struct {
 // the seed, the repetition and the server alone, so that every contender meets the same lags.
 func drawLags(in scene, seed uint64, repetition, server int, s scale) (all []drawn) {
 	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
-	between := func(from, to time.Duration) time.Duration {
-		return from + time.Duration(r.Float64()*float64(to-from))
-	}
 	for _, cells := range rows("lags.txt") {
 		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
 			continue
 		}
-		seldom := duration(cells[3])
-		isSeldom := seldom > 0 && r.IntN(3) == 0
-		lag := between(duration(cells[1]), duration(cells[2]))
-		if seldom > 0 {
-			late := between(seldom, seldom*3/2)
-			if isSeldom {
-				lag = late
-			}
+		from, to := duration(cells[1]), duration(cells[2])
+		if seldom := duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
+			from, to = seldom, seldom*3/2
 		}
-		all = append(all, drawn{Name: cells[0], Lag: s.of(lag)})
+		lag := s.of(from + time.Duration(r.Float64()*float64(to-from)))
+		all = append(all, drawn{cells[0], lag, time.Duration((0.1 + 0.4*r.Float64()) * float64(lag))})
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for i := range all {
-		all[i].most = time.Duration((0.1 + 0.4*r.Float64()) * float64(all[i].Lag))
-	}
 	return all
 }

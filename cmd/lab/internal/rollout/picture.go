@@ -1,65 +1,105 @@
 package rollout
 
 import (
-	"embed"
 	"fmt"
-	"html"
-	"regexp"
+	"math"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
-// pictures are the templates of the pages' SVG drawings. Their lengths are pixels; a class is one of
-// pictures/style.svg. The functions of all templates are those of shapes.
-//
-//go:embed pictures
-var pictures embed.FS
-
-// emptyLines remain of the actions of a template.
-var emptyLines = regexp.MustCompile(`\n\s*\n+`)
-
-// draw executes a template, which may use further functions.
-func draw(name string, data any, functions template.FuncMap) string {
-	t := template.New(name).Funcs(shapes).Funcs(functions)
+// draw executes the template of a picture, with a time axis from a pixel on. Lengths are pixels, and
+// a class is one of pictures/style.svg.
+func draw(name string, data any, from, perSecond float64) string {
+	at := func(from any, step float64, n any) float64 { return math.Round(10*(number(from)+step*number(n))) / 10 }
+	t := template.New(name).Funcs(template.FuncMap{"at": at, "seconds": seconds,
+		"x": func(ms any) float64 { return at(from, perSecond/1000, ms) }})
 	var out strings.Builder
-	must.Do(template.Must(t.ParseFS(pictures, "pictures/style.svg", "pictures/"+name)).Execute(&out, data))
-	return emptyLines.ReplaceAllString(out.String(), "\n")
+	must.Do(template.Must(t.ParseFS(files, "pictures/style.svg", "pictures/"+name)).Execute(&out, data))
+	return out.String()
 }
 
-var shapes = template.FuncMap{"text": text, "rect": rect, "line": line, "seconds": seconds,
-	"add": func(a, b any) float64 { return num(a) + num(b) },
-	"sub": func(a, b any) float64 { return num(a) - num(b) },
-	"mul": func(a, b any) float64 { return num(a) * num(b) },
-	"div": func(a, b any) float64 { return num(a) / num(b) },
-}
-
-// num returns a number of any type.
-func num(n any) (value float64) {
+// number returns a number of any type.
+func number(n any) (value float64) {
 	must.Get(fmt.Sscan(fmt.Sprint(n), &value))
 	return value
 }
 
-// text writes text that starts at x.
-func text(x, y any, class, format string, args ...any) string {
-	return fmt.Sprintf("<text class=%q x=\"%.4g\" y=\"%.4g\">%s</text>\n",
-		strings.TrimSpace(class), num(x), num(y), html.EscapeString(fmt.Sprintf(format, args...)))
-}
-
-// rect draws a rectangle, unless the rectangle is empty.
-func rect(x, y, width, height any, class string) string {
-	if num(width) <= 0 || num(height) <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("<rect class=%q x=\"%.4g\" y=\"%.4g\" width=\"%.4g\" height=\"%.4g\"/>\n",
-		class, num(x), num(y), num(width), num(height))
-}
-
-// line draws a line from one point to another.
-func line(class string, x, y, toX, toY any) string {
-	return fmt.Sprintf("<path class=%q d=\"M%.4g %.4gL%.4g %.4g\"/>\n", class, num(x), num(y), num(toX), num(toY))
-}
-
 // seconds writes a time in milliseconds.
-func seconds(ms any) string { return fmt.Sprintf("%.1f s", num(ms)/1000) }
+func seconds(ms any) string { return fmt.Sprintf("%.1f s", number(ms)/1000) }
+
+// draw draws the findings: the chart of rollouts, or the picture of the demo or the anatomy.
+func (f *findings) draw() string {
+	switch f.Trials[0].server.scene {
+	case demo:
+		return draw("demo.svg", f, 114, 48)
+	case anatomy:
+		return drawAnatomy(f.Trials[0])
+	}
+	return f.chart()
+}
+
+// charted is a scene of the chart.
+type charted struct {
+	Title     string
+	Top, Most int // a pixel, and the most failed requests of a row
+	Rows      []*part
+}
+
+// chart draws how many requests failed with the contenders that lameduck's defaults are compared
+// with, and how long a stop took: a bar to the median, a line to the 95th percentile.
+func (f *findings) chart() string {
+	var scenes []charted
+	top, longest := 56, 1.0
+	for _, s := range rollouts {
+		now := charted{titles[s], top, 1, nil}
+		for _, c := range contenders {
+			if p := f.part(s, c.name, ""); c.charted(s) && p.Stops > 0 {
+				now.Rows = append(now.Rows, p)
+				now.Most = max(now.Most, p.Failed)
+				longest = max(longest, p.Late())
+			}
+		}
+		if now.Rows != nil {
+			scenes = append(scenes, now)
+			top += 50 + 22*len(now.Rows)
+		}
+	}
+	return draw("chart.svg", map[string]any{"Headline": f.headline(), "Scenes": scenes, "Height": top + 26, "Longest": longest,
+		"Shortest": 0.2 * float64(f.Scale), "Latest": longestLag.Seconds() * float64(f.Scale)}, 0, 0)
+}
+
+// headline returns what the chart shows of steady traffic, or a title if the chart shows
+// something else.
+func (f *findings) headline() string {
+	hold, sleep := f.part(steady, defaultHold, ""), f.part(steady, safeSleep, "")
+	if hold.Stops == 0 || sleep.Stops == 0 || hold.Failed+hold.killed+sleep.Failed+sleep.killed > 0 {
+		return "Failed requests, and the time of a stop"
+	}
+	return fmt.Sprintf("steady traffic: lameduck fails none of %d requests, %s a stop; a sleep longer than every lag: %s",
+		hold.requests, seconds(hold.Median()), seconds(sleep.Median()))
+}
+
+// drawAnatomy draws a stop along a time axis, from 2 s before the stop to KILL, with the new
+// connections of each second.
+func drawAnatomy(t *trial) string {
+	const before = 2
+	s := t.Stops[0]
+	counts := make([]int, before+int(t.server.grace.Seconds()))
+	for _, ms := range s.Connections {
+		if second := before + int(math.Floor(float64(ms)/1000)); second >= 0 && second < len(counts) {
+			counts[second]++
+		}
+	}
+	return draw("stop.svg", struct {
+		stage.Report
+		*stop
+		Flags  string
+		Counts []int
+		Most   int
+		Grace  int64
+	}{s.report(), s, strings.Join(t.contender.flags(1, t.server), " "), counts, slices.Max(counts), t.server.grace.Milliseconds()}, 94, 25)
+}

@@ -1,19 +1,15 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
@@ -22,44 +18,34 @@ import (
 // the demo a process on the loopback interface.
 type replica struct {
 	*stage.Program
-	addr    string   // where it accepts
-	slot    int      // in the balancer
-	leaving bool     // removed from all nodes but the last
-	watch   *watcher // nil: none
+	host    string
+	port    int         // its own, which tells watch the replicas of the demo apart
+	slot    int         // in the balancer
+	leaving bool        // removed from all nodes but the last
+	picked  []time.Time // when kube-proxy chose it
+	watch   *watcher    // nil: none
 }
 
-// port is where every replica in namespaces serves, each at an address of its own.
-const port = 8080
+func (r *replica) addr() string { return fmt.Sprintf("%s:%d", r.host, r.port) }
 
 // patience is for a handshake.
 const patience = 20 * time.Second
 
-// loopback is the line that a server on the loopback interface prints.
-var loopback = regexp.MustCompile(`(?m)^127\.\S+$`)
-
 // start starts a replica and returns when the server accepts.
 func (t *trial) start(ctx context.Context) *replica {
-	dir, listen, command := "", "127.0.0.1:0", stage.Command
-	number := int(t.o.used.Add(1))
-	if t.o.dir != "" {
-		dir, listen, command = filepath.Join(t.o.dir, fmt.Sprintf("replica%d", number)), fmt.Sprintf(":%d", port), stage.Linked
-		must.Do(os.Mkdir(dir, 0o755))
-	}
-	words := t.contender.command(t.o, t.server, t.server.command(dir, listen))
-	r := &replica{Program: stage.Start(command(ctx, words...)), slot: len(t.replicas) + 1}
-	t.replicas = append(t.replicas, r)
+	number, dir := t.o.folder()
+	network, command := fmt.Sprintf("10.%d.%d", 1+number/250, 1+number%250), stage.Linked
 	if dir == "" {
-		must.Be(must.Soon(patience, func() bool {
-			r.MustRun()
-			r.addr = loopback.FindString(r.Said())
-			return r.addr != ""
-		}), "no address:\n%s", r.Said())
-		return r
+		network, command = "127.0.0", stage.Command
 	}
-	network := fmt.Sprintf("10.%d.%d", 1+number/250, 1+number%250)
-	r.Link(fmt.Sprintf("r%d", number), network+".1", network+".2", nil)
-	r.addr = fmt.Sprintf("%s.2:%d", network, port)
-	r.Await(ctx, network+".2", port)
+	r := &replica{host: network + ".2", port: 20000 + number, slot: len(t.replicas) + 1}
+	words := t.contender.command(t.o, t.server, t.server.command(dir, r.addr()))
+	r.Program = stage.Start(command(ctx, words...))
+	t.replicas = append(t.replicas, r)
+	if dir != "" {
+		r.Link(fmt.Sprintf("r%d", number), network+".1", r.host, nil)
+	}
+	r.Await(ctx, r.host, r.port)
 	return r
 }
 
@@ -68,7 +54,6 @@ func (r *replica) close() {
 	r.Close()
 	if r.watch != nil {
 		r.watch.Close()
-		r.watch.out.Close()
 	}
 }
 
@@ -81,16 +66,14 @@ var Roles = map[string]func(args []string) error{"serve": serve}
 //	graceful  on TERM, requests in flight are answered, and kept connections closed
 //	lingers   likewise, and the exit takes a second more
 //
-// On the loopback interface the server prints its address, and ends with its standard input:
-// no process outlives the demo.
+// On the loopback interface the server ends with its standard input: no process outlives the demo.
 func serve(args []string) error {
-	kind := args[0]
-	s, err := load.Listen(args[1])
+	kind, addr := args[0], args[1]
+	s, err := load.Listen(addr)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(args[1], "127.") {
-		fmt.Println(s.Addr())
+	if strings.HasPrefix(addr, "127.") {
 		go func() {
 			io.Copy(io.Discard, os.Stdin)
 			os.Exit(0)
@@ -117,13 +100,8 @@ const probePeriod = 10 * time.Second
 // probe makes the kubelet's readiness probes until the replica is gone: a connection each, from
 // the clients' address.
 func (r *replica) probe(ctx context.Context, period time.Duration) {
-	c := &load.Client{Addr: r.addr}
+	c := &load.Client{Addr: r.addr()}
 	for load.Sleep(ctx, period) == nil && !r.HasGone() {
 		c.HTTP("/0s", "", time.Now().Add(time.Second))
 	}
-}
-
-// report returns the report of the end of the hold.
-func (s *stop) report() stage.Report {
-	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,21 +19,30 @@ import (
 
 // options is the command line.
 type options struct {
-	scenes   []scene
-	seed     uint64
-	scale    scale
-	repeat   int
-	jobs     int // trials at a time
-	stops    int // in a trial, at most
-	run      string
-	lameduck string
-
+	scenes    []scene
+	seed      uint64
+	scale     scale
+	repeat    int
+	jobs      int // trials at a time
+	stops     int // in a trial, at most
+	run       string
+	lameduck  string
 	json, svg string // files to write, or ""
-	from      string // a file that json was written to, or ""
 
 	dir  string       // for files, or "" on the loopback interface
 	lone bool         // nobody else uses the network namespace
 	used atomic.Int32 // numbers of replicas and balancers
+}
+
+// folder returns a number that was not used before, and an empty folder, or "" on the loopback
+// interface.
+func (o *options) folder() (number int, dir string) {
+	number = int(o.used.Add(1))
+	if o.dir != "" {
+		dir = filepath.Join(o.dir, fmt.Sprint(number))
+		must.Do(os.Mkdir(dir, 0o755))
+	}
+	return number, dir
 }
 
 // quick selects what the claims are about.
@@ -49,7 +59,7 @@ func (s scale) of(d time.Duration) time.Duration { return time.Duration(float64(
 
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: []scene{steady, kept, sparse}, repeat: 2, jobs: 16, stops: 4}
+	o := &options{scenes: rollouts, repeat: 2, jobs: 16, stops: 4}
 	return o.main("rollout", args, out, func() *findings {
 		for _, program := range []string{"haproxy", "nginx", "tini", "ip", "unshare", "nsenter"} {
 			_, err := exec.LookPath(program)
@@ -76,14 +86,13 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
-	f.StringVar(&o.from, "from", "", "draw and judge the figures of this file; LAMEDUCK is not needed")
 	f.Uint64Var(&o.seed, "seed", 1, "what decides the lags, the order and the requests")
 	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
 	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, two stops each")
-	lameduck, err := stage.Parse(f, args, "from")
+	lameduck, err := stage.Parse(f, args)
 	if err != nil {
 		return err
 	}
@@ -93,9 +102,6 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 		if o.run == "" {
 			o.run = quick
 		}
-	}
-	if o.from != "" {
-		play = func() *findings { return readFindings(o.from) }
 	}
 	return must.Try(func() {
 		found := play()
@@ -136,15 +142,4 @@ func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, li
 			}
 		}
 	}
-}
-
-// draw draws the findings: the chart of rollouts, or the picture of the demo or the anatomy.
-func (f *findings) draw() string {
-	switch f.Trials[0].server.scene {
-	case demo:
-		return drawDemo(f)
-	case anatomy:
-		return drawAnatomy(f.Trials[0])
-	}
-	return chart(f)
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"embed"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,7 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
+
+//go:embed rows pictures
+var files embed.FS
+
+// rows returns the cells of an embedded table.
+func rows(name string) [][]string {
+	return stage.Rows(string(must.Get(files.ReadFile("rows/" + name))))
+}
+
+func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }
 
 // scene is a group of servers with a common table: failures mean the same in all of the
 // group, and the same contenders play.
@@ -28,7 +40,8 @@ const (
 	anatomy scene = "anatomy" // one stop of lameduck, with slow requests, a floor and a graceful server
 )
 
-var allScenes = []scene{steady, kept, sparse, demo, anatomy}
+// rollouts are the scenes of lab rollout.
+var rollouts = []scene{steady, kept, sparse}
 
 var titles = map[scene]string{
 	steady: "steady traffic, balancers that let go",
@@ -46,14 +59,6 @@ func (s scene) warm() time.Duration {
 }
 
 const usualWarm = 500 * time.Millisecond
-
-// replicas returns the number of replicas before the first stop.
-func (s scene) replicas() int {
-	if s == demo || s == anatomy {
-		return 2
-	}
-	return 5
-}
 
 // server is a kind of server, with a balancer and clients: a row of servers.txt.
 type server struct {
@@ -101,15 +106,6 @@ func serverOf(name string) *server {
 	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.name == name })]
 }
 
-// ceiling returns the longest hold that lameduck derives from the grace period: 10 s are
-// for the server's own stop, and 1 s for the report.
-func (s *server) ceiling() time.Duration { return s.grace - 11*time.Second }
-
-// think returns the thinking time of the next request.
-func (s *server) think(r *rand.Rand, by scale) time.Duration {
-	return by.of(s.min + time.Duration(r.Float64()*float64(s.max-s.min)))
-}
-
 // Requests of visits come in bursts, like the page and the pictures of a web site.
 const (
 	visitSize  = 10  // mean number of requests
@@ -123,12 +119,10 @@ func (s *server) pause(r *rand.Rand, by scale) time.Duration {
 	if s.rate < usualRate {
 		mean *= float64(by)
 	}
-	if s.has("visits") {
-		if r.Float64() < 1.0/visitSize {
-			mean *= visitSize - (visitSize-1)*visitShare
-		} else {
-			mean *= visitShare
-		}
+	if s.has("visits") && r.IntN(visitSize) > 0 {
+		mean *= visitShare
+	} else if s.has("visits") {
+		mean *= visitSize - (visitSize-1)*visitShare
 	}
 	if s.has("random") { // the gaps of many independent clients, a Poisson process
 		mean *= r.ExpFloat64()
@@ -136,18 +130,18 @@ func (s *server) pause(r *rand.Rand, by scale) time.Duration {
 	return time.Duration(mean)
 }
 
-// command returns the command line of a replica. dir is the replica's alone.
-func (s *server) command(dir, listen string) []string {
+// command returns the command line of a replica at an address. dir is the replica's alone.
+func (s *server) command(dir, addr string) []string {
 	path := filepath.Join(dir, s.runs+".conf")
 	switch s.runs {
 	case "haproxy":
-		must.Do(os.WriteFile(path, fmt.Appendf(nil, haproxyApp, port), 0o644))
+		must.Do(os.WriteFile(path, fmt.Appendf(nil, haproxyApp, addr), 0o644))
 		return []string{"haproxy", "-W", "-db", "-f", path}
 	case "nginx":
-		must.Do(os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, fmt.Sprintf(nginxApp, port)), 0o644))
+		must.Do(os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, fmt.Sprintf(nginxApp, addr)), 0o644))
 		return []string{"nginx", "-c", path}
 	}
-	return []string{must.Get(os.Executable()), "rollout", "serve", s.runs, listen}
+	return []string{must.Get(os.Executable()), "rollout", "serve", s.runs, addr}
 }
 
 const haproxyApp = `
@@ -157,13 +151,13 @@ defaults
     timeout connect 5s
     timeout server 30s
 frontend web
-    bind :%d
+    bind %s
     http-request return status 200 content-type text/plain string served
 `
 
 const nginxApp = `
     server {
-        listen %d;
+        listen %s;
         location / { return 200 served; }
     }
 `

@@ -1,9 +1,9 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"sync"
@@ -23,10 +23,9 @@ type trial struct {
 	Server     string `json:"server"`
 	Repetition int    `json:"repetition"`
 
-	Stops     []*stop `json:"stops"`
-	Discarded int     `json:"discarded"`       // runs in which the machine stood still
-	Stalled   bool    `json:"stalled"`         // in the last run too
-	Cells     []cell  `json:"cells,omitempty"` // of the demo, from the first request on
+	Stops   []*stop `json:"stops"`
+	Stalled bool    `json:"stalled"`         // the machine stood still in all attempts
+	Cells   []int   `json:"cells,omitempty"` // failed requests of the demo, by column
 
 	contender *contender
 	server    *server
@@ -45,7 +44,6 @@ type stop struct {
 	Killed      bool              `json:"killed"`  // at the end of the grace period
 	Requests    int               `json:"requests"`
 	Failed      map[load.Kind]int `json:"failed,omitempty"`
-	Lost        int               `json:"lost"` // long-lived connections
 	Reports     []stage.Report    `json:"reports,omitempty"`
 	Watch       *cost             `json:"watch,omitempty"`
 	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
@@ -53,42 +51,39 @@ type stop struct {
 	began time.Time
 }
 
-// plan returns every trial in the order of play: repetition by repetition, and drawn
-// within, so that a busy time of the machine does not meet one contender alone.
+// Losses returns the number of requests that failed.
+func (s *stop) Losses() int { return load.Failed(s.Failed) }
+
+// LagMS returns the lag in milliseconds.
+func (s *stop) LagMS() int64 { return s.Lag.Milliseconds() }
+
+// report returns the report of the end of the hold.
+func (s *stop) report() stage.Report {
+	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// plan returns every trial in the order of play: the contenders of a server one after the other, so
+// that a busy time of the machine does not meet one contender alone.
 func (o *options) plan() (all []*trial) {
 	selected := must.Get(regexp.Compile(o.run))
-	random := rand.New(rand.NewPCG(o.seed, 1<<32))
 	for n := range o.repeat {
-		var part []*trial
-		for _, c := range contenders {
-			for i, s := range servers {
-				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) ||
-					!selected.MatchString(fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)) {
+		for i, s := range servers {
+			for _, c := range contenders {
+				name := fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)
+				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) || !selected.MatchString(name) {
 					continue
 				}
 				for lags := range slices.Chunk(drawLags(s.scene, o.seed, n, i, o.scale), o.stops) {
-					part = append(part, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
+					all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
 						lags: lags, o: o, load: &sender{server: s, scale: o.scale, seed: o.seed + uint64(n)}})
 				}
 			}
 		}
-		if o.dir != "" { // on the loopback interface, all are played at once, in the order of the rows
-			random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-			// Long trials first, or the last long trial would be played alone.
-			slices.SortStableFunc(part, func(a, b *trial) int { return int(b.longest() - a.longest()) })
-		}
-		all = append(all, part...)
 	}
 	must.Be(len(all) > 0, "nothing has such a name")
 	return all
-}
-
-// longest returns how long a stop may take, as far as the names tell.
-func (t *trial) longest() time.Duration {
-	if t.contender.holds() && (t.server.has("websocket") || t.server.scene == kept) {
-		return t.server.ceiling()
-	}
-	return t.contender.sleep
 }
 
 // playAll plays the trials of scene after scene, so many at a time, and returns the first
@@ -97,7 +92,7 @@ func (t *trial) longest() time.Duration {
 func (o *options) playAll(ctx context.Context, trials []*trial) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	for _, s := range allScenes {
+	for _, s := range o.scenes {
 		jobs := o.jobs
 		if s == kept {
 			jobs = (jobs + 3) / 4
@@ -122,22 +117,20 @@ func (t *trial) loses() bool {
 	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0].Lag
 }
 
-// attempts is how often a trial is played on a machine that stands still.
-const attempts = 4
-
 // settle plays a trial, and again if the machine stood still, whatever the result.
 func (t *trial) settle(ctx context.Context) {
-	for ; ; t.Discarded++ {
+	const attempts = 4
+	for range attempts {
 		t.run(ctx)
 		// The machine stood still for so long that the shortest --quiet-for may have passed
 		// without a request: the silence was real. A hold never ends by the silence of
 		// long-lived connections.
 		t.Stalled = !t.server.has("websocket") && t.load.LateMS > int(t.o.scale.of(600*time.Millisecond).Milliseconds())
-		if !t.Stalled || t.Discarded == attempts-1 {
-			t.over.Store(true)
-			return
+		if !t.Stalled {
+			break
 		}
 	}
+	t.over.Store(true)
 }
 
 // count returns the number of trials for which is is true.
@@ -160,7 +153,11 @@ func (t *trial) run(ctx context.Context) {
 			r.close()
 		}
 	}()
-	for range t.server.scene.replicas() {
+	number := 5
+	if t.o.dir == "" {
+		number = 2
+	}
+	for range number {
 		t.grow(ctx)
 	}
 	t.watch(ctx, t.replicas[0])
@@ -228,8 +225,10 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 	must.Do(<-removed)
 	s.StopMS = ms(old.Ended.Sub(s.began))
 	s.Reports = stage.Reports(old.Said())
-	if k, ok := t.balancer.(*kubeProxy); ok && t.server.scene == anatomy {
-		s.Connections = k.connections(old, s.began)
+	if t.server.scene == anatomy {
+		for _, at := range old.picked { // it is removed, and no more is added
+			s.Connections = append(s.Connections, at.Sub(s.began).Milliseconds())
+		}
 	}
 	return s
 }
@@ -247,25 +246,21 @@ func (t *trial) remove(ctx context.Context, old *replica, s *stop) {
 // tally gives each result to the stop in whose time the request ended.
 func (t *trial) tally() {
 	for _, r := range t.load.Results() {
-		for i, s := range t.Stops {
-			switch {
-			case r.At.Before(s.began) || i+1 < len(t.Stops) && !r.At.Before(t.Stops[i+1].began):
-			case r.Kind == lost:
-				s.Lost++
-			case r.Kind == load.Answered:
-				s.Requests++
-			default:
-				s.Requests++
-				s.Failed[r.Kind]++
+		var in *stop
+		for _, s := range t.Stops {
+			if !r.At.Before(s.began) {
+				in = s
 			}
+		}
+		if in == nil {
+			continue
+		}
+		in.Requests++
+		if r.Kind != load.Answered {
+			in.Failed[r.Kind]++
 		}
 	}
 	if t.server.scene == demo {
 		t.Cells = t.load.cells()
 	}
 }
-
-// failed returns the number of requests that failed.
-func (s *stop) failed() int { return load.Failed(s.Failed) }
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,15 +1,11 @@
 package rollout
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"net"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,8 +17,7 @@ import (
 // watcher is lameduck watch beside a replica that is to be stopped.
 type watcher struct {
 	*stage.Program
-	out   *os.File
-	lines *bufio.Scanner // of out
+	lines *json.Decoder
 }
 
 // cost is what watch counted of a stop, in its last line, and in each line before what it has
@@ -38,26 +33,23 @@ type cost struct {
 // watch starts lameduck watch in the replica's network namespace, if nobody else resets connections
 // there, and returns when watch has seen the server. Silence as long as the longest lag ends watch.
 func (t *trial) watch(ctx context.Context, r *replica) {
-	if t.o.dir == "" && !(t.o.lone && t.loses()) {
-		return
-	}
 	words := []string{t.o.lameduck, "watch", "--json"}
-	if t.o.dir == "" {
-		_, port, _ := net.SplitHostPort(r.addr)
-		words = append(words, "--grace-period="+t.server.grace.String(), "--count-port="+port)
-	} else {
+	switch {
+	case t.o.dir != "":
 		words = append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", r.Process.Pid)}, words...)
-		words = append(words, "--grace-period="+(2*t.server.grace).String(),
-			"--quiet-for="+t.o.scale.of(longestLag).String())
+		words = append(words, "--grace-period="+(2*t.server.grace).String(), "--quiet-for="+t.o.scale.of(longestLag).String())
+	case t.o.lone && t.loses():
+		words = append(words, "--grace-period="+t.server.grace.String(), fmt.Sprintf("--count-port=%d", r.port))
+	default:
+		return
 	}
 	out, in, err := os.Pipe() // has room for the lines of a stop
 	must.Do(err)
+	defer in.Close() // or out would have no end
 	cmd := stage.Command(ctx, words...)
 	cmd.Stdout = in
-	w := &watcher{stage.Start(cmd), out, bufio.NewScanner(out)}
-	in.Close() // or out would have no end
-	r.watch = w
-	w.next()
+	r.watch = &watcher{stage.Start(cmd), json.NewDecoder(out)}
+	r.watch.next()
 }
 
 // endWatch ends watch beside the latest stop, to which tally gives the failures up to now.
@@ -70,7 +62,8 @@ func (t *trial) endWatch() {
 // next returns the next line.
 func (w *watcher) next() *cost {
 	c := &cost{}
-	must.Be(w.lines.Scan() && json.Unmarshal(w.lines.Bytes(), c) == nil, "no verdict: %s", w.Said())
+	err := w.lines.Decode(c)
+	must.Be(err == nil, "no verdict: %w: %s", err, w.Said())
 	return c
 }
 
@@ -86,50 +79,32 @@ func (w *watcher) verdict() (c *cost) {
 	return c
 }
 
-// comparison is watch's count beside that of the clients, over some stops.
-type comparison struct{ stops, counted, failed, apart int }
-
-func (c *comparison) add(s *stop) {
-	c.stops++
-	n, failed := *s.Watch.Cut+*s.Watch.Refused, s.failed()
-	c.counted += n
-	c.failed += failed
-	c.apart += max(n-failed, failed-n)
-}
-
-// differs reports whether the counts of the stops, taken one by one, are more than a few apart. A
-// few are: when a server dies in the middle of a response, the kernel shows no request that waits
-// for an answer, and a response that was on its way may yet arrive.
-func (c *comparison) differs() bool {
-	const few, percent = 3, 5
-	return c.apart > max(few, c.failed*percent/100)
-}
-
-// judgeWatch judges lameduck watch by the clients, for each contender and server. Long-lived
-// connections are left out: the clients count them all, and watch those that wait for an answer.
+// judgeWatch judges lameduck watch by the clients. In the stops of a trial, taken one by one, the
+// counts may be a few apart: when a server dies in the middle of a response, the kernel shows no
+// request that waits for an answer, and a response that was on its way may yet arrive. Long-lived
+// connections are left out: watch counts those that wait for an answer.
 func (f *findings) judgeWatch(say func(holds bool, format string, args ...any)) {
-	all, rows, broken := comparison{}, map[string]*comparison{}, ""
+	const few, percent = 3, 5
+	stops, counted, failed, broken := 0, 0, 0, ""
 	for _, t := range f.Trials {
-		name := t.Server + " | " + t.Contender
+		apart, lost := 0, 0
 		for _, s := range t.Stops {
 			if s.Watch == nil || t.Stalled || t.server.has("websocket") {
 				continue
 			}
-			if rows[name] == nil {
-				rows[name] = &comparison{}
-			}
-			rows[name].add(s)
-			all.add(s)
+			stops++
+			n := *s.Watch.Cut + *s.Watch.Refused
+			counted += n
+			lost += s.Losses()
+			apart += max(n-s.Losses(), s.Losses()-n)
+		}
+		failed += lost
+		if apart > max(few, lost*percent/100) {
+			broken += fmt.Sprintf("; %s | %s: %d apart", t.Server, t.Contender, apart)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if r := rows[name]; r.differs() {
-			broken += fmt.Sprintf("; %s: %d and %d, %d apart", name, r.counted, r.failed, r.apart)
-		}
-	}
-	if all.stops > 0 {
-		say(broken == "", "lameduck watch, in %d stops, counted %d lost requests, and the clients %d, %d apart%s",
-			all.stops, all.counted, all.failed, all.apart, broken)
+	if stops > 0 {
+		say(broken == "", "lameduck watch, in %d stops, counted %d lost requests, and the clients %d%s", stops, counted, failed, broken)
 	}
 }
 
