@@ -41,7 +41,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	})
 	defer done()
 	debug.SetGCPercent(-1) // the collector would run beside the measurements
-	b := &bench{dir, out, 1, map[of][]float64{}}
+	b := &bench{dir: dir, out: out, less: 1, figures: map[of][]float64{}}
 	if *quick {
 		b.less = 5
 	}
@@ -53,6 +53,7 @@ type bench struct {
 	dir     string // for programs
 	out     io.Writer
 	less    int              // all repetitions are divided by less
+	warming bool             // samples do not count
 	figures map[of][]float64 // the samples
 }
 
@@ -60,23 +61,20 @@ type bench struct {
 // disturb each other.
 func (b *bench) measure(lameduck string, footprint bool) {
 	inits := b.inits(lameduck)
-	ours := inits[len(inits)-1]
-	relays := append([]contender{{name: bare}}, inits...)
-	forkwait := contender{goer, []string{b.build("forkwait", "./internal/bench/forkwait", "", "build")}}
-	field := append(relays[:len(relays):len(relays)], forkwait)
-	idlers := append(field[1:], contender{holding, []string{lameduck, "--until=quiet", "--"}})
+	field := append([]contender{{name: bare}}, inits...)
+	idlers := append(inits, contender{holding, []string{lameduck, "--until=quiet", "--"}})
 	if !footprint {
-		b.start(field, b.build("nothing", "./internal/bench/raw", "-E main.nothing", "build"))
-		b.latency(relays, b.build("answer", "./internal/bench/raw", "-E main.answer", "build"))
+		b.start(field, b.build("nothing"))
+		b.latency(field, b.build("answer"))
 		b.storm(inits)
-		b.printFigures(field, starting)
+		b.print(field, wall, cpu, faults, wallMany, latency, storm)
 	}
 	fmt.Fprintf(b.out, "\nThe inits are idle for %v:\n", b.length(idleFor))
 	b.idle(idlers)
-	b.printFigures(idlers, idling)
+	b.print(idlers, size, rss, anon, threads, switches)
 	if !footprint {
-		b.traffic(ours)
-		b.printFigures([]contender{{name: ss}, ours}, sampling)
+		b.holds(lameduck)
+		b.print([]contender{{name: ss}, {name: ours}}, hold1, hold10, hold50, unseen)
 		b.judge()
 	}
 }
@@ -92,18 +90,18 @@ type of struct {
 
 // add adds a sample of a figure.
 func (b *bench) add(what figure, name string, value float64) {
-	b.figures[of{what, name}] = append(b.figures[of{what, name}], value)
+	if !b.warming {
+		b.figures[of{what, name}] = append(b.figures[of{what, name}], value)
+	}
 }
 
-// warm is the number of first rounds that do not count.
-const warm = 5
-
 // turns calls do for each contender in every round, in a new order each time, so that no
-// contender always profits or suffers from the same predecessor.
-func turns[T any](rounds int, field []T, do func(of T, counts bool)) {
+// contender always profits or suffers from the same predecessor. The first rounds do not count.
+func turns[T any](b *bench, warm, rounds int, field []T, do func(T)) {
 	for round := range warm + rounds {
+		b.warming = round < warm
 		for _, i := range rand.Perm(len(field)) {
-			do(field[i], round >= warm)
+			do(field[i])
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 const (
 	bare    = "bare" // no init
 	tini    = "tini-static"
-	goer    = "go"
 	ours    = "lameduck"
 	holding = "with a hold"
 	ss      = "ss" // prints sockets
@@ -45,24 +44,14 @@ func (b *bench) inits(lameduck string) (field []contender) {
 	return append(field, contender{ours, []string{lameduck, "--"}})
 }
 
-// build has a command of go make a program of a package, and returns the path.
-func (b *bench) build(name, from, linker string, command ...string) string {
-	path := filepath.Join(b.dir, name)
-	words := append(command, "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+linker, "-o", path, from)
-	cmd := exec.Command("go", words...)
+// build makes a command without any runtime: raw has two, by their entry points.
+func (b *bench) build(entry string) (path string) {
+	path = filepath.Join(b.dir, entry)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -E main."+entry, "-o", path, "./internal/bench/raw")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	said, err := cmd.CombinedOutput()
-	must.Be(err == nil, "cannot build: %v: %v\n%s", words, err, said)
+	must.Be(err == nil, "cannot build: %v: %v\n%s", cmd.Args, err, said)
 	return path
-}
-
-// box is a PID namespace. The first process is a contender that runs a command, or the
-// command itself if the contender is bare.
-type box struct {
-	contender
-	pid   int
-	out   *os.File // the command's standard output
-	lines *bufio.Reader
 }
 
 // env is the environment of all programs: ours could change their behavior.
@@ -79,30 +68,35 @@ func (c contender) boot(out, err *os.File, command ...string) (pid int) {
 	}))
 }
 
-// box boots c with a command, whose output it gets, with that of c if asked.
-func (c contender) box(withErrors bool, command ...string) *box {
-	out, in, err := os.Pipe()
-	must.Do(err)
-	defer in.Close()
-	errors := os.Stderr
-	if withErrors {
-		errors = in
-	}
-	return &box{c, c.boot(in, errors, command...), out, bufio.NewReader(out)}
+// box is a PID namespace. The first process is a contender that runs a command, or the
+// command itself if the contender is bare.
+type box struct {
+	contender
+	pid   int
+	out   *os.File // the output of both
+	lines *bufio.Reader
 }
 
 // open boots c with a command, and waits until the command writes a byte.
 func (c contender) open(command ...string) *box {
-	b := c.box(false, command...)
+	out, in, err := os.Pipe()
+	must.Do(err)
+	defer in.Close()
+	b := &box{c, c.boot(in, in, command...), out, bufio.NewReader(out)}
 	b.hear()
 	return b
 }
 
-// hear waits for a byte from the command and blocks the thread: a poller would add time
-// to the measurement.
+// hear waits for a byte and blocks the thread: a poller would add time to the measurement.
 func (b *box) hear() {
 	n, err := unix.Read(int(b.out.Fd()), make([]byte, 1))
 	must.Be(n == 1, "the command under %s ended early: %v", b.name, err)
+}
+
+// stop sends TERM and returns the line that lameduck writes.
+func (b *box) stop() string {
+	must.Do(unix.Kill(b.pid, unix.SIGTERM))
+	return must.Get(b.lines.ReadString('\n'))
 }
 
 // cpu returns the processor time of the first process, ended threads included. For the
@@ -124,8 +118,4 @@ func (b *box) close() {
 func wait(pid int) (status unix.WaitStatus, usage unix.Rusage) {
 	must.Get(unix.Wait4(pid, &status, 0, &usage))
 	return status, usage
-}
-
-func cpuTime(usage *unix.Rusage) time.Duration {
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -17,29 +16,35 @@ import (
 // manyArguments is the number of arguments in the second measurement of a start.
 const manyArguments = 20_000
 
+// run runs a command to its end.
+func (c contender) run(command ...string) (took time.Duration, usage unix.Rusage) {
+	before := time.Now()
+	status, usage := wait(c.boot(null, os.Stderr, command...))
+	took = time.Since(before)
+	must.Be(status == 0, "%v, under %s, ends with status %#x", command[0], c.name, status)
+	return took, usage
+}
+
 // start measures the whole run of an empty command, under each contender:
 // without arguments, and with many. Page faults are of a whole run of /bin/true,
 // the program that people try first.
 func (b *bench) start(field []contender, nothing string) {
+	turns(b, warm, 1000/b.less, field, func(c contender) {
+		took, usage := c.run(nothing)
+		b.add(wall, c.name, micro(took))
+		b.add(cpu, c.name, float64(usage.Utime.Nano()+usage.Stime.Nano())/1000)
+	})
 	many := append([]string{nothing}, slices.Repeat([]string{"argument"}, manyArguments)...)
-	// what is the figures for the whole time, the processor time and the page faults; "": none.
-	measure := func(runs int, what [3]figure, command ...string) {
-		turns(runs, field, func(c contender, counts bool) {
-			before := time.Now()
-			status, usage := wait(c.boot(null, os.Stderr, command...))
-			took := time.Since(before)
-			must.Be(status == 0, "a command that does nothing, under %s, ends with status %#x", c.name, status)
-			for i, value := range []float64{micro(took), micro(cpuTime(&usage)), float64(usage.Minflt)} {
-				if counts && what[i] != "" {
-					b.add(what[i], c.name, value)
-				}
-			}
-		})
-	}
-	measure(1000/b.less, [3]figure{wall, cpu}, nothing)
-	measure(50/b.less, [3]figure{2: faults}, "/bin/true")
-	measure(50/b.less, [3]figure{wallMany}, many...)
+	turns(b, warm, 50/b.less, field, func(c contender) {
+		_, usage := c.run("/bin/true")
+		b.add(faults, c.name, float64(usage.Minflt))
+		took, _ := c.run(many...)
+		b.add(wallMany, c.name, micro(took))
+	})
 }
+
+// warm is the number of first rounds that do not count.
+const warm = 5
 
 // pause lets all processes fall asleep again between two signals, as inits mostly are.
 const pause = 3 * time.Millisecond
@@ -58,14 +63,12 @@ func (b *bench) latency(field []contender, answer string) {
 		for _, c := range field {
 			boxes = append(boxes, c.open(answer))
 		}
-		turns(signals/casts/b.less, boxes, func(x *box, counts bool) {
+		turns(b, warm, signals/casts/b.less, boxes, func(x *box) {
 			time.Sleep(pause)
 			before := time.Now()
 			must.Do(unix.Kill(x.pid, unix.SIGUSR1))
 			x.hear()
-			if took := time.Since(before); counts {
-				b.add(latency, x.name, micro(took))
-			}
+			b.add(latency, x.name, micro(time.Since(before)))
 		})
 		for _, x := range boxes {
 			x.close()
@@ -107,18 +110,15 @@ exec sleep 1000`
 // storm measures the processor time that each init needs to reap orphans, until the command is
 // the only child.
 func (b *bench) storm(field []contender) {
-	for range storms {
-		for _, i := range rand.Perm(len(field)) {
-			c := field[i]
-			x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(orphans/breeders/b.less), strconv.Itoa(breeders))
-			before := x.cpu()
-			x.hear()
-			reaped := func() bool { return len(proc.Children(x.pid)) <= 1 }
-			must.Be(must.Soon(10*time.Second, reaped), "%s does not reap all orphans", c.name)
-			b.add(storm, c.name, micro(x.cpu()-before)/1000)
-			x.close()
-		}
-	}
+	turns(b, 0, storms, field, func(c contender) {
+		x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(orphans/breeders/b.less), strconv.Itoa(breeders))
+		defer x.close()
+		before := x.cpu()
+		x.hear()
+		reaped := func() bool { return len(proc.Children(x.pid)) <= 1 }
+		must.Be(must.Soon(10*time.Second, reaped), "%s does not reap all orphans", c.name)
+		b.add(storm, c.name, micro(x.cpu()-before)/1000)
+	})
 }
 
 // copies is how many of each init are idle side by side for idleFor, and settle the time for an
@@ -144,7 +144,6 @@ func (b *bench) idle(field []contender) {
 		rollup := must.Get(proc.Values(fmt.Sprintf("/proc/%d/smaps_rollup", x.pid)))
 		status := must.Get(proc.Values(fmt.Sprintf("/proc/%d/status", x.pid)))
 		b.add(rss, x.name, rollup["Rss"])
-		b.add(pss, x.name, rollup["Pss"])
 		b.add(anon, x.name, rollup["Anonymous"])
 		b.add(threads, x.name, status["Threads"])
 		b.add(size, x.name, float64(must.Get(os.Stat(x.prefix[0])).Size())/1000)

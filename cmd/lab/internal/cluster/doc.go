@@ -41,9 +41,7 @@
 // The program fails where
 //
 //   - a row with lameduck loses a request, except that with the pool, before a server that
-//     dies of TERM, the sum over the rollouts may be a tenth of what preStop sleep 5 loses:
-//     such a row fails if its losses can hardly be chance (less than 5 %), and the program
-//     says that the row is undecided if the losses are too few to tell
+//     dies of TERM, the sum over the rollouts may be a tenth of what preStop sleep 5 loses, or two
 //   - a row with lameduck reports no hold
 //   - with the pool, a hold until quiet in a grace period of 60 s lasts to the ceiling
 //   - a server that TERM kills at once loses none: the load would be blind then

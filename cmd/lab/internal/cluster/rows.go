@@ -5,12 +5,16 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
@@ -37,6 +41,12 @@ type outcome struct {
 	Stops  []stop
 }
 
+// stop is the end of one pod as the API shows the end, to the second.
+type stop struct {
+	Took     float64  // seconds
+	Messages []string // the containers' termination messages
+}
+
 //go:embed rows.txt
 var table string
 
@@ -55,71 +65,57 @@ func rows() (all []row) {
 	return all
 }
 
-// pool is the number of connections that the client keeps.
-const pool = 24
-
-// attempts is how often a row is played while the load stands still: such a machine is
-// too busy for a verdict.
-const attempts = 3
-
-// playAll plays the chosen rows one after the other, and prints each.
-func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err error) {
+// playAll plays the chosen rows one after the other, and prints each. A row in which the load stood
+// still, on a machine that is too busy for a verdict, is played again.
+func (c *cluster) playAll(ctx context.Context) (done []row) {
+	const attempts = 3
 	for _, kept := range []bool{false, true} {
 		for _, r := range rows() {
 			r.kept = kept
-			if kept && r.is("new") || !o.only.MatchString(r.String()) {
+			if kept && r.is("new") || !c.only.MatchString(r.String()) {
 				continue
 			}
 			for range attempts {
-				if err := c.play(ctx, &r, o); err != nil {
-					return done, fmt.Errorf("%s: %w", &r, err)
-				}
+				c.play(ctx, &r)
+				fmt.Fprintf(os.Stderr, "%s: %s%d of %d failed, the load was up to %d ms late\n", &r, r.Reason,
+					load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds), r.Tally.LateMS)
 				if !r.stalled() {
 					break
 				}
-				fmt.Fprintf(os.Stderr, "%s: the load stood still for %d ms (load average %.1f); again\n",
-					&r, r.Tally.LateMS, r.Tally.Load)
 			}
-			fmt.Fprintln(os.Stderr, r.text())
 			done = append(done, r)
 		}
 	}
-	return done, nil
+	return done
 }
 
+// pool is the number of connections that the client keeps.
+const pool = 24
+
 // play plays a row.
-func (c *cluster) play(ctx context.Context, r *row, o *options) error {
+func (c *cluster) play(ctx context.Context, r *row) {
 	manifest := examples + r.manifest
 	level, profile := "restricted", "seccompProfile: {type: RuntimeDefault}"
 	if r.is("baseline") {
 		level, profile = "baseline", ""
 	}
 	if r.manifest == "web.yaml" {
-		text, err := os.ReadFile(here + "web.yaml")
-		if err != nil {
-			return err
-		}
+		words := strings.NewReplacer("COMMAND", r.words, "LIFECYCLE", r.hooks, "PROFILE", profile)
 		manifest = c.work + "/web.yaml"
-		changed := strings.NewReplacer("COMMAND", r.words, "LIFECYCLE", r.hooks, "PROFILE", profile).Replace(string(text))
-		if err := os.WriteFile(manifest, []byte(changed), 0o644); err != nil {
-			return err
-		}
+		must.Do(os.WriteFile(manifest, []byte(words.Replace(string(must.Get(os.ReadFile(here+"web.yaml"))))), 0o644))
 	}
 	conns, rollouts := 0, 1
 	if r.kept {
 		conns = pool
 	}
 	if r.kept && r.is("dies") {
-		rollouts = o.rollouts
+		rollouts = c.rollouts
 	}
 	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v LEVEL=%s",
-		conns, o.rate, rollouts, r.is("optional"), r.is("policy"), level)
-	text, err := c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...)
-	if err != nil {
-		return err
-	}
+		conns, c.rate, rollouts, r.is("optional"), r.is("policy"), level)
+	text := must.Get(c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...))
 	r.outcome = outcome{}
-	return json.Unmarshal([]byte(text), &r.outcome)
+	must.Do(json.Unmarshal([]byte(text), &r.outcome))
 }
 
 // stalled reports whether the load was more than a second behind the plan.
@@ -133,39 +129,52 @@ func (r *row) String() string {
 	return r.name + ", new connections"
 }
 
-// text is printed as soon as a row is done.
-func (r *row) text() string {
-	if r.Reason != "" {
-		return fmt.Sprintf("%s: skipped: %s", r, r.Reason)
-	}
-	return fmt.Sprintf("%s: %d of %d failed", r, load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds))
-}
-
-// took returns the median and the longest stop, in seconds.
-func (r *row) took() (median, longest float64) {
-	var all []float64
-	for _, s := range r.Stops {
-		all = append(all, s.Took)
-	}
-	slices.Sort(all)
-	return all[len(all)/2], all[len(all)-1]
-}
-
-// stop is the end of one pod as the API shows the end, to the second.
-type stop struct {
-	Took     float64  // seconds
-	Messages []string // the containers' termination messages
-}
-
 // held matches lameduck's report at the end of a hold: what was at risk, and why the hold ended.
 var held = regexp.MustCompile(`: (?:([^:]+): )?held [0-9.]+ s \((\w+)[^)]*\)`)
 
 // reports returns the matches of held in the containers' messages.
-func (s stop) reports() (all [][]string) {
-	for _, text := range s.Messages {
-		if m := held.FindStringSubmatch(text); m != nil {
-			all = append(all, m)
+func (s stop) reports() [][]string {
+	return held.FindAllStringSubmatch(strings.Join(s.Messages, "\n"), -1)
+}
+
+// printTable prints the rows.
+func printTable(out io.Writer, rows []row) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nunder\tfailed per rollout\tof\tslow\tstop to exit\tmax\tended by")
+	for _, r := range rows {
+		if len(r.Stops) == 0 {
+			fmt.Fprintf(t, "%s\tno stop: %s\n", &r, r.Reason)
+			continue
+		}
+		var took []float64
+		for _, s := range r.Stops {
+			took = append(took, s.Took)
+		}
+		slices.Sort(took)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.1f s\t%.1f s\t%s; %s\n", &r, strings.Trim(fmt.Sprint(r.Failed), "[]"),
+			load.Ended(r.Tally.Kinds), r.Tally.Slow, took[len(took)/2], took[len(took)-1], r.ends(), load.Summary(r.Tally.Kinds))
+	}
+	t.Flush()
+	fmt.Fprint(out, `
+of: all requests. slow: answered after more than a second. stop to exit: the median of the
+stops, as the API shows them, to the second.
+`)
+}
+
+// ends tells how many holds ended why.
+func (r *row) ends() string {
+	count := map[string]int{}
+	for _, s := range r.Stops {
+		for _, m := range s.reports() {
+			count[m[2]]++
+			if strings.HasPrefix(m[1], "nothing in flight") {
+				count["with nothing in flight"]++
+			}
 		}
 	}
-	return all
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%d %s", count[reason], reason))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,24 +46,21 @@ func run(name string, args []string) error {
 		}
 		return syscall.Exec(path, args, os.Environ())
 	}
-	flags := flag.NewFlagSet(name, flag.ExitOnError)
-	addr := flags.String("listen", ":8080", "the address to listen on")
-	config := flags.String("f", "", "HAProxy's configuration")
-	for _, flag := range []string{"W", "db"} { // HAProxy's: workers, foreground
-		flags.Bool(flag, false, "ignored")
+	addr, text := ":8080", ""
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, "--listen="); ok {
+			addr = value
+		} else if arg == "-f" { // HAProxy's configuration
+			read, _ := os.ReadFile(args[i+1])
+			text = string(read)
+		}
 	}
-	flags.String("g", "", "ignored: nginx's directives")
-	flags.Parse(args)
-	text, err := os.ReadFile(*config)
-	if err != nil && *config != "" && !os.IsNotExist(err) {
-		return fmt.Errorf("cannot read the configuration: %w", err)
-	}
-	s, err := load.Listen(*addr)
+	s, err := load.Listen(addr)
 	if err != nil {
 		return err
 	}
-	if found := upstream.FindSubmatch(text); found != nil {
-		s.Upstream = string(found[1])
+	if found := upstream.FindStringSubmatch(text); found != nil {
+		s.Upstream = found[1]
 	}
 	signals := make(chan os.Signal, 1)
 	if name != "web" {
