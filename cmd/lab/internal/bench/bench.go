@@ -66,8 +66,7 @@ func (b *bench) measure(lameduck string, footprint bool) {
 	if !footprint {
 		b.start(field, b.build("nothing"))
 		b.latency(field, b.build("answer"))
-		b.storm(inits)
-		b.print(field, wall, cpu, faults, wallMany, latency, storm)
+		b.print(field, wall, cpu, faults, wallMany, latency)
 	}
 	fmt.Fprintf(b.out, "\nThe inits are idle for %v:\n", b.length(idleFor))
 	b.idle(idlers)
@@ -95,9 +94,12 @@ func (b *bench) add(what figure, name string, value float64) {
 	}
 }
 
+// warm is the number of first rounds that do not count.
+const warm = 5
+
 // turns calls do for each contender in every round, in a new order each time, so that no
-// contender always profits or suffers from the same predecessor. The first rounds do not count.
-func turns[T any](b *bench, warm, rounds int, field []T, do func(T)) {
+// contender always profits or suffers from the same predecessor.
+func turns[T any](b *bench, rounds int, field []T, do func(T)) {
 	for round := range warm + rounds {
 		b.warming = round < warm
 		for _, i := range rand.Perm(len(field)) {

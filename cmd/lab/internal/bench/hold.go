@@ -89,7 +89,7 @@ func (b *bench) holds(lameduck string) {
 	length := b.length(10 * time.Second)
 	measure := func(what figure, connections int) {
 		c.grow(connections)
-		turns(b, 1, 5, []string{ss, ours}, func(name string) {
+		turns(b, 5, []string{ss, ours}, func(name string) {
 			if name == ours {
 				h := c.hold(lameduck)
 				defer h.close()

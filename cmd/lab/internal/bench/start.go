@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,22 +28,19 @@ func (c contender) run(command ...string) (took time.Duration, usage unix.Rusage
 // without arguments, and with many. Page faults are of a whole run of /bin/true,
 // the program that people try first.
 func (b *bench) start(field []contender, nothing string) {
-	turns(b, warm, 1000/b.less, field, func(c contender) {
+	turns(b, 1000/b.less, field, func(c contender) {
 		took, usage := c.run(nothing)
 		b.add(wall, c.name, micro(took))
 		b.add(cpu, c.name, float64(usage.Utime.Nano()+usage.Stime.Nano())/1000)
 	})
 	many := append([]string{nothing}, slices.Repeat([]string{"argument"}, manyArguments)...)
-	turns(b, warm, 50/b.less, field, func(c contender) {
+	turns(b, 50/b.less, field, func(c contender) {
 		_, usage := c.run("/bin/true")
 		b.add(faults, c.name, float64(usage.Minflt))
 		took, _ := c.run(many...)
 		b.add(wallMany, c.name, micro(took))
 	})
 }
-
-// warm is the number of first rounds that do not count.
-const warm = 5
 
 // pause lets all processes fall asleep again between two signals, as inits mostly are.
 const pause = 3 * time.Millisecond
@@ -63,7 +59,7 @@ func (b *bench) latency(field []contender, answer string) {
 		for _, c := range field {
 			boxes = append(boxes, c.open(answer))
 		}
-		turns(b, warm, signals/casts/b.less, boxes, func(x *box) {
+		turns(b, signals/casts/b.less, boxes, func(x *box) {
 			time.Sleep(pause)
 			before := time.Now()
 			must.Do(unix.Kill(x.pid, unix.SIGUSR1))
@@ -74,51 +70,6 @@ func (b *bench) latency(field []contender, answer string) {
 			x.close()
 		}
 	}
-}
-
-// storms is how many storms each init goes through, of so many orphans that some shells make
-// side by side.
-const (
-	storms   = 9
-	orphans  = 10_000
-	breeders = 4
-)
-
-// breed writes a byte when the init has settled, has $2 shells make $1 orphans each, and
-// writes another byte at the end: of two forks in a row the first ends at once, so that
-// the init becomes the parent of the second. breed stays, since the init would exit with
-// the command.
-const breed = `
-breed() {
-	i=0
-	while [ $i -lt $1 ]; do
-		(: &)
-		i=$((i+1))
-	done
-}
-sleep 0.2
-printf s
-n=0
-while [ $n -lt $2 ]; do
-	breed $1 &
-	n=$((n+1))
-done
-wait
-printf d
-exec sleep 1000`
-
-// storm measures the processor time that each init needs to reap orphans, until the command is
-// the only child.
-func (b *bench) storm(field []contender) {
-	turns(b, 0, storms, field, func(c contender) {
-		x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(orphans/breeders/b.less), strconv.Itoa(breeders))
-		defer x.close()
-		before := x.cpu()
-		x.hear()
-		reaped := func() bool { return len(proc.Children(x.pid)) <= 1 }
-		must.Be(must.Soon(10*time.Second, reaped), "%s does not reap all orphans", c.name)
-		b.add(storm, c.name, micro(x.cpu()-before)/1000)
-	})
 }
 
 // copies is how many of each init are idle side by side for idleFor, and settle the time for an

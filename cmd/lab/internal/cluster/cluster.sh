@@ -36,7 +36,6 @@ files() {
 	for path in web shop docker-entrypoint.sh usr/local/bin/docker-entrypoint.sh usr/sbin/nginx usr/sbin/haproxy; do
 		echo "$path" server
 	done
-	! command -v tini-static >/dev/null || echo tini "$(command -v tini-static)"
 }
 
 # configs lists the images by their names in the manifests, with the configurations: the

@@ -54,7 +54,7 @@ func TestPlay(t *testing.T) {
 	if err := Run(t.Context(), []string{"-rollouts=1", "-run=(yaml|component|(settled|close-idle), dies), new"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "10.0 s  1 quiet, 1 with nothing in flight") {
+	if !strings.Contains(out.String(), "stop to exit 10 s, at most 10 s; ended by map[quiet:1 with nothing in flight:1]") {
 		t.Error(out.String())
 	}
 	calls, made := read("calls"), read("made")

@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -53,12 +50,7 @@ var table string
 // rows returns the usual remedies and lameduck, before a server that dies of TERM and
 // before a server that TERM stops gracefully, and then each manifest as written.
 func rows() (all []row) {
-	init, under := "no init", ""
-	if _, err := exec.LookPath("tini-static"); err == nil {
-		init, under = "tini", "/tini, --, "
-	}
-	words := strings.NewReplacer("INIT", init, "UNDER ", under)
-	for _, columns := range stage.Rows(words.Replace(table)) {
+	for _, columns := range stage.Rows(table) {
 		all = append(all, row{name: columns[0], manifest: columns[1], words: columns[2], hooks: columns[3],
 			kinds: strings.Fields(columns[4])})
 	}
@@ -67,7 +59,7 @@ func rows() (all []row) {
 
 // playAll plays the chosen rows one after the other, and prints each. A row in which the load stood
 // still, on a machine that is too busy for a verdict, is played again.
-func (c *cluster) playAll(ctx context.Context) (done []row) {
+func (c *cluster) playAll(ctx context.Context, out io.Writer) (done []row) {
 	const attempts = 3
 	for _, kept := range []bool{false, true} {
 		for _, r := range rows() {
@@ -77,8 +69,7 @@ func (c *cluster) playAll(ctx context.Context) (done []row) {
 			}
 			for range attempts {
 				c.play(ctx, &r)
-				fmt.Fprintf(os.Stderr, "%s: %s%d of %d failed, the load was up to %d ms late\n", &r, r.Reason,
-					load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds), r.Tally.LateMS)
+				fmt.Fprintf(out, "%s: %s\n", &r, r.text())
 				if !r.stalled() {
 					break
 				}
@@ -137,44 +128,25 @@ func (s stop) reports() [][]string {
 	return held.FindAllStringSubmatch(strings.Join(s.Messages, "\n"), -1)
 }
 
-// printTable prints the rows.
-func printTable(out io.Writer, rows []row) {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nunder\tfailed per rollout\tof\tslow\tstop to exit\tmax\tended by")
-	for _, r := range rows {
-		if len(r.Stops) == 0 {
-			fmt.Fprintf(t, "%s\tno stop: %s\n", &r, r.Reason)
-			continue
-		}
-		var took []float64
-		for _, s := range r.Stops {
-			took = append(took, s.Took)
-		}
-		slices.Sort(took)
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.1f s\t%.1f s\t%s; %s\n", &r, strings.Trim(fmt.Sprint(r.Failed), "[]"),
-			load.Ended(r.Tally.Kinds), r.Tally.Slow, took[len(took)/2], took[len(took)-1], r.ends(), load.Summary(r.Tally.Kinds))
+// text tells what became of the row, with the median and the longest stop, as the API shows them, to
+// the second, and why how many holds ended.
+func (r *row) text() string {
+	if len(r.Stops) == 0 {
+		return "no stop: " + r.Reason
 	}
-	t.Flush()
-	fmt.Fprint(out, `
-of: all requests. slow: answered after more than a second. stop to exit: the median of the
-stops, as the API shows them, to the second.
-`)
-}
-
-// ends tells how many holds ended why.
-func (r *row) ends() string {
-	count := map[string]int{}
+	var took []float64
+	ends := map[string]int{}
 	for _, s := range r.Stops {
+		took = append(took, s.Took)
 		for _, m := range s.reports() {
-			count[m[2]]++
+			ends[m[2]]++
 			if strings.HasPrefix(m[1], "nothing in flight") {
-				count["with nothing in flight"]++
+				ends["with nothing in flight"]++
 			}
 		}
 	}
-	var parts []string
-	for _, reason := range slices.Sorted(maps.Keys(count)) {
-		parts = append(parts, fmt.Sprintf("%d %s", count[reason], reason))
-	}
-	return strings.Join(parts, ", ")
+	slices.Sort(took)
+	return fmt.Sprintf("%d failed of %d (by rollout: %v; %s), %d slow, up to %d ms late; stop to exit %.0f s, at most %.0f s; ended by %v",
+		load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds), r.Failed, load.Summary(r.Tally.Kinds), r.Tally.Slow, r.Tally.LateMS,
+		took[len(took)/2], took[len(took)-1], ends)
 }

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
@@ -29,7 +28,7 @@ type cluster struct {
 	namespace      string
 }
 
-// Run plays the rows that args choose, and writes the table to out. Without a cluster there
+// Run plays the rows that args choose, and writes what became of them to out. Without a cluster there
 // is nothing to do.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	c := &cluster{only: regexp.MustCompile("")}
@@ -60,12 +59,9 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 			defer c.script(context.WithoutCancel(ctx), "close")
 		}
 		must.Do(err)
-		began := time.Now()
-		rows := c.playAll(ctx)
-		fmt.Fprintf(out, "\nKubernetes %s, %d requests/s, %d or 1 rollouts a row, of 3 replicas (manifests: 2); %.0f s\n",
-			version, c.rate, c.rollouts, time.Since(began).Seconds())
-		printTable(out, rows)
-		must.Do(judge(out, rows))
+		fmt.Fprintf(out, "Kubernetes %s, %d requests/s, %d or 1 rollouts a row, of 3 replicas (manifests: 2)\n",
+			version, c.rate, c.rollouts)
+		must.Do(judge(out, c.playAll(ctx, out)))
 	})
 }
 

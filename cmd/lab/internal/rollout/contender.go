@@ -16,11 +16,10 @@ type contender struct {
 	scenes []string
 }
 
-// The names of contenders that the code is about: those of the chart's headline, with
-// lameduck's defaults and the shortest sleep longer than every lag, and the oracle.
+// The names of contenders that the code is about: lameduck's defaults, which the chart marks, and
+// the oracle.
 const (
 	defaultHold = "lameduck --until=quiet"
-	safeSleep   = "sleep 14, then tini"
 	oracle      = "oracle"
 )
 

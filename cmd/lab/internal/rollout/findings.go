@@ -3,10 +3,8 @@ package rollout
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
@@ -14,7 +12,6 @@ import (
 
 // findings are the results of a run.
 type findings struct {
-	Seed   uint64   `json:"seed"`
 	Scale  scale    `json:"scale"`
 	Trials []*trial `json:"trials"`
 }
@@ -27,7 +24,6 @@ type part struct {
 	requests int
 	Failed   int
 	kinds    map[load.Kind]int
-	ended    map[string]int // holds, by their ends in lameduck's report
 	killed   int
 	times    []float64 // from the stop signal to the exit, in milliseconds
 }
@@ -36,7 +32,7 @@ type part struct {
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
 func (f *findings) part(in scene, contender, servers string) *part {
-	p := &part{Name: contender, kinds: map[load.Kind]int{}, ended: map[string]int{}}
+	p := &part{Name: contender, kinds: map[load.Kind]int{}}
 	for _, t := range f.Trials {
 		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
 			continue
@@ -65,11 +61,6 @@ func (p *part) add(s *stop) {
 	if s.Killed {
 		p.killed++
 	}
-	if r := s.report(); r.Lull {
-		p.ended[r.Ended+" at a lull"]++
-	} else if r.Ended != "" {
-		p.ended[r.Ended]++
-	}
 }
 
 // quantile returns the time that a share of the times do not exceed, in milliseconds.
@@ -85,18 +76,6 @@ func (p *part) Late() float64   { return p.quantile(0.95) }
 
 // Ours reports whether the contender is lameduck by default.
 func (p *part) Ours() bool { return p.Name == defaultHold }
-
-// how lists the kinds of failures, and the reasons for the ends of holds.
-func (p *part) how() string {
-	var words []string
-	if p.Failed > 0 {
-		words = append(words, load.Summary(p.kinds))
-	}
-	for _, reason := range slices.Sorted(maps.Keys(p.ended)) {
-		words = append(words, fmt.Sprintf("%s %d", reason, p.ended[reason]))
-	}
-	return strings.Join(words, ", ")
-}
 
 // print prints the tables of the scenes, as the pages have them, and each stop in which a hold
 // lost requests.
@@ -134,10 +113,10 @@ func (f *findings) printTable(out io.Writer, s scene) {
 		if !headed {
 			headed = true
 			fmt.Fprintf(t, "\n%s, %d stops of %s:\n\n", titles[s], p.Stops, c.name)
-			fmt.Fprintf(t, "| under\t| requests\t| %s\t| stop to exit: median\t| 95 %%\t| how\t|\n", heads)
-			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t| ---\t|")
+			fmt.Fprintf(t, "| under\t| requests\t| %s\t| stop to exit: median\t| 95 %%\t|\n", heads)
+			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t|")
 		}
-		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %s\t| %s\t| %s\t|\n", c.name, p.requests, failed, losing,
-			seconds(p.Median()), seconds(p.Late()), p.how())
+		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %s\t| %s\t|\n", c.name, p.requests, failed, losing,
+			seconds(p.Median()), seconds(p.Late()))
 	}
 }

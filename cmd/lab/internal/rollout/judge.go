@@ -1,9 +1,9 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
@@ -20,17 +20,21 @@ func (f *findings) judge(out io.Writer) error {
 		fmt.Fprintf(out, mark+"  "+format+"\n", args...)
 	}
 	for _, cells := range rows("claims.txt") {
-		in, name, servers, kind, other := scene(cells[0]), cells[1], cells[2], cells[3], cells[5]
-		is, than := f.part(in, name, servers), f.part(in, other, servers)
-		if is.Stops == 0 || other != "" && than.Stops == 0 {
+		in, name, servers, figure, bound, other := scene(cells[0]), cells[1], cells[2], cells[3], cells[4], cells[6]
+		p, than := f.part(in, name, servers), f.part(in, other, servers)
+		if p.Stops == 0 || other != "" && than.Stops == 0 {
 			continue
 		}
-		share, _ := strconv.ParseFloat(cells[4], 64)
-		text, holds := is.judge(kind, share, than)
-		if servers != "" {
-			servers = ", " + servers
+		is, limit := p.figure(figure), number(cells[5])
+		if other != "" {
+			limit = p.share(limit, figure, than)
 		}
-		say(holds, "%s%s: %s %s%s", in, servers, name, kind, text)
+		holds := is <= limit
+		if bound == "at least" {
+			holds = is >= limit
+		}
+		say(holds, "%s, %s: %s: %s %.3g, %s %.3g of %d requests in %d stops",
+			in, cmp.Or(servers, "all"), name, figure, is, bound, limit, p.requests, p.Stops)
 	}
 	f.judgeWatch(say)
 	stalled := count(f.Trials, func(t *trial) bool { return t.Stalled })
@@ -42,31 +46,24 @@ func (f *findings) judge(out io.Writer) error {
 	return nil
 }
 
-// judge returns whether a claim holds, and the figures.
-func (p *part) judge(kind string, share float64, than *part) (text string, holds bool) {
-	failed := fmt.Sprintf(": %d of %d failed", p.Failed, p.requests)
-	switch kind {
-	case "loses at least":
-		return fmt.Sprintf(" %v%s", share, failed), float64(p.Failed) >= share
-	case "loses none":
-		return failed, p.Failed == 0 && p.killed == 0
-	case "cuts at most":
-		return p.beside(than, share, p.kinds[load.Cut], than.kinds[load.Cut])
-	case "loses at most":
-		return p.beside(than, share, p.Failed, than.Failed)
-	case "is gone within":
-		is, longest := p.Median(), than.Median()
-		return fmt.Sprintf(" %v of %s: %s of %s", share, than.Name, seconds(is), seconds(longest)), is <= share*longest
+// figure returns what a claim is about.
+func (p *part) figure(name string) float64 {
+	switch name {
+	case "lost":
+		return float64(p.Failed + p.killed)
+	case "cut":
+		return float64(p.kinds[load.Cut])
 	}
-	panic("no such claim: " + kind)
+	return p.Median() / 1000
 }
 
-// beside compares the losses with a share of those of as many stops of another contender. Up to
-// byChance requests are no proof: a short run has few stops.
-func (p *part) beside(than *part, share float64, is, others int) (text string, holds bool) {
+// share returns a share of a figure of as many stops of another contender. Up to byChance requests
+// are no proof: a short run has few stops.
+func (p *part) share(share float64, figure string, than *part) float64 {
 	const byChance = 2
-	limit := share * float64(others) / float64(than.Stops) * float64(p.Stops)
-	text = fmt.Sprintf(" %v times as many as %s, or %d: %d in %d stops, and %d in %d (failed in all: %d and %d)",
-		share, than.Name, byChance, is, p.Stops, others, than.Stops, p.Failed, than.Failed)
-	return text, float64(is) <= max(limit, byChance)
+	share *= than.figure(figure)
+	if figure != "seconds" {
+		share = max(share*float64(p.Stops)/float64(than.Stops), byChance)
+	}
+	return share
 }

@@ -19,9 +19,9 @@ type drawn struct {
 }
 
 // drawLags draws a lag from each distribution of a scene, in a drawn order. The lags depend on
-// the seed, the repetition and the server alone, so that every contender meets the same lags.
-func drawLags(in scene, seed uint64, repetition, server int, s scale) (all []drawn) {
-	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
+// the repetition and the server alone, so that every contender meets the same lags.
+func drawLags(in scene, repetition, server int, s scale) (all []drawn) {
+	r := rand.New(rand.NewPCG(uint64(repetition), uint64(server)))
 	for _, cells := range rows("lags.txt") {
 		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
 			continue

@@ -68,19 +68,8 @@ func (f *findings) chart() string {
 			top += 50 + 22*len(now.Rows)
 		}
 	}
-	return draw("chart.svg", map[string]any{"Headline": f.headline(), "Scenes": scenes, "Height": top + 26, "Longest": longest,
+	return draw("chart.svg", map[string]any{"Scenes": scenes, "Height": top + 26, "Longest": longest,
 		"Shortest": 0.2 * float64(f.Scale), "Latest": longestLag.Seconds() * float64(f.Scale)}, 0, 0)
-}
-
-// headline returns what the chart shows of steady traffic, or a title if the chart shows
-// something else.
-func (f *findings) headline() string {
-	hold, sleep := f.part(steady, defaultHold, ""), f.part(steady, safeSleep, "")
-	if hold.Stops == 0 || sleep.Stops == 0 || hold.Failed+hold.killed+sleep.Failed+sleep.killed > 0 {
-		return "Failed requests, and the time of a stop"
-	}
-	return fmt.Sprintf("steady traffic: lameduck fails none of %d requests, %s a stop; a sleep longer than every lag: %s",
-		hold.requests, seconds(hold.Median()), seconds(sleep.Median()))
 }
 
 // drawAnatomy draws a stop along a time axis, from 2 s before the stop to KILL, with the new

@@ -93,15 +93,3 @@ func serve(args []string) error {
 	}
 	return nil
 }
-
-// probePeriod is the default period of Kubernetes.
-const probePeriod = 10 * time.Second
-
-// probe makes the kubelet's readiness probes until the replica is gone: a connection each, from
-// the clients' address.
-func (r *replica) probe(ctx context.Context, period time.Duration) {
-	c := &load.Client{Addr: r.addr()}
-	for load.Sleep(ctx, period) == nil && !r.HasGone() {
-		c.HTTP("/0s", "", time.Now().Add(time.Second))
-	}
-}

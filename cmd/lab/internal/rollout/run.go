@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -20,7 +19,6 @@ import (
 // options is the command line.
 type options struct {
 	scenes    []scene
-	seed      uint64
 	scale     scale
 	repeat    int
 	jobs      int // trials at a time
@@ -61,10 +59,6 @@ func (s scale) of(d time.Duration) time.Duration { return time.Duration(float64(
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: rollouts, repeat: 2, jobs: 16, stops: 4}
 	return o.main("rollout", args, out, func() *findings {
-		for _, program := range []string{"haproxy", "nginx", "tini", "ip", "unshare", "nsenter"} {
-			_, err := exec.LookPath(program)
-			must.Be(err == nil, "%w; Debian's packages are haproxy, nginx-light, tini, iproute2 and util-linux", err)
-		}
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
 		o.dir = must.Get(stage.Enter(stage.All, true))
@@ -86,10 +80,8 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
-	f.Uint64Var(&o.seed, "seed", 1, "what decides the lags, the order and the requests")
 	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
-	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
 	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, two stops each")
 	lameduck, err := stage.Parse(f, args)
@@ -135,7 +127,7 @@ func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, li
 		case err := <-ended:
 			draw()
 			must.Do(err)
-			return &findings{Seed: o.seed, Scale: o.scale, Trials: trials}
+			return &findings{Scale: o.scale, Trials: trials}
 		case <-ticks.C:
 			if live {
 				draw()

@@ -75,9 +75,9 @@ func (o *options) plan() (all []*trial) {
 				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) || !selected.MatchString(name) {
 					continue
 				}
-				for lags := range slices.Chunk(drawLags(s.scene, o.seed, n, i, o.scale), o.stops) {
+				for lags := range slices.Chunk(drawLags(s.scene, n, i, o.scale), o.stops) {
 					all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
-						lags: lags, o: o, load: &sender{server: s, scale: o.scale, seed: o.seed + uint64(n)}})
+						lags: lags, o: o, load: &sender{server: s, scale: o.scale, seed: uint64(n)}})
 				}
 			}
 		}
@@ -125,7 +125,7 @@ func (t *trial) settle(ctx context.Context) {
 		// The machine stood still for so long that the shortest --quiet-for may have passed
 		// without a request: the silence was real. A hold never ends by the silence of
 		// long-lived connections.
-		t.Stalled = !t.server.has("websocket") && t.load.LateMS > int(t.o.scale.of(600*time.Millisecond).Milliseconds())
+		t.Stalled = !t.server.has("websocket") && float64(t.load.LateMS) > ms(t.o.scale.of(600*time.Millisecond))
 		if !t.Stalled {
 			break
 		}
@@ -158,7 +158,7 @@ func (t *trial) run(ctx context.Context) {
 		number = 2
 	}
 	for range number {
-		t.grow(ctx)
+		t.balancer.add(t.start(ctx))
 	}
 	t.watch(ctx, t.replicas[0])
 	t.load.Reset()
@@ -171,24 +171,10 @@ func (t *trial) run(ctx context.Context) {
 		t.tally()
 		t.endWatch()
 	}()
-	t.rollout(ctx)
-}
-
-// grow starts a replica and adds it to the balancer.
-func (t *trial) grow(ctx context.Context) {
-	r := t.start(ctx)
-	if t.server.has("probed") {
-		go r.probe(ctx, t.o.scale.of(probePeriod))
-	}
-	t.balancer.add(r)
-}
-
-// rollout replaces one replica after the other. A new replica is there before each stop.
-func (t *trial) rollout(ctx context.Context) {
 	warm := t.o.scale.of(t.server.scene.warm())
 	for i, lag := range t.lags {
-		if i > 0 {
-			t.grow(ctx)
+		if i > 0 { // a new replica is there before each stop
+			t.balancer.add(t.start(ctx))
 			t.watch(ctx, t.replicas[i])
 		}
 		pause(ctx, warm)
@@ -207,22 +193,22 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 	if old.watch != nil {
 		old.watch.Process.Signal(syscall.SIGTERM)
 	}
-	removed := make(chan error, 1)
-	go func() {
-		err := must.Try(func() { t.remove(ctx, old, s) })
-		if t.contender.name == oracle {
-			old.Process.Signal(t.server.graceful)
-		}
-		removed <- err
-	}()
 	if t.contender.name != oracle {
 		time.AfterFunc(t.o.scale.of(t.contender.sleep), func() { old.Process.Signal(syscall.SIGTERM) })
 	}
 	// The grace period is not scaled: lameduck needs its last second.
 	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
+	if k, ok := t.balancer.(*kubeProxy); ok && t.server.has("stragglers") {
+		pause(ctx, s.most)
+		k.removeSoon(old)
+	}
+	pause(ctx, time.Until(s.began.Add(s.Lag)))
+	t.balancer.remove(old)
+	if t.contender.name == oracle {
+		old.Process.Signal(t.server.graceful)
+	}
 	<-old.Gone
 	s.Killed = !kill.Stop()
-	must.Do(<-removed)
 	s.StopMS = ms(old.Ended.Sub(s.began))
 	s.Reports = stage.Reports(old.Said())
 	if t.server.scene == anatomy {
@@ -231,16 +217,6 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 		}
 	}
 	return s
-}
-
-// remove removes a replica from the balancer, late.
-func (t *trial) remove(ctx context.Context, old *replica, s *stop) {
-	if k, ok := t.balancer.(*kubeProxy); ok && t.server.has("stragglers") {
-		pause(ctx, time.Until(s.began.Add(s.most)))
-		k.removeSoon(old)
-	}
-	pause(ctx, time.Until(s.began.Add(s.Lag)))
-	t.balancer.remove(old)
 }
 
 // tally gives each result to the stop in whose time the request ended.
