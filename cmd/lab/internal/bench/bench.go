@@ -52,7 +52,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 type bench struct {
 	dir     string // for programs
 	out     io.Writer
-	less    int              // all repetitions are divided by less
+	less    int              // all repetitions and times are divided by less
 	warming bool             // samples do not count
 	figures map[of][]float64 // the samples
 }
@@ -62,24 +62,22 @@ type bench struct {
 func (b *bench) measure(lameduck string, footprint bool) {
 	inits := b.inits(lameduck)
 	field := append([]contender{{name: bare}}, inits...)
-	idlers := append(inits, contender{holding, []string{lameduck, "--until=quiet", "--"}})
 	if !footprint {
 		b.start(field, b.build("nothing"))
 		b.latency(field, b.build("answer"))
-		b.print(field, wall, cpu, faults, wallMany, latency)
+		b.storm(inits)
 	}
-	fmt.Fprintf(b.out, "\nThe inits are idle for %v:\n", b.length(idleFor))
-	b.idle(idlers)
-	b.print(idlers, size, rss, anon, threads, switches)
+	holder := contender{holding, []string{lameduck, "--until=quiet", "--"}}
+	b.idle(append(inits, holder))
 	if !footprint {
 		b.holds(lameduck)
-		b.print([]contender{{name: ss}, {name: ours}}, hold1, hold10, hold50, unseen)
-		b.judge()
 	}
+	var names []string
+	for _, c := range append(field, holder, contender{name: ss}) {
+		names = append(names, c.name)
+	}
+	b.print(names)
 }
-
-// length returns how long something is measured that takes the full time without -quick.
-func (b *bench) length(full time.Duration) time.Duration { return full / time.Duration(b.less) }
 
 // of is a figure of a contender.
 type of struct {

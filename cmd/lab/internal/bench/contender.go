@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,9 +71,8 @@ func (c contender) boot(out, err *os.File, command ...string) (pid int) {
 // command itself if the contender is bare.
 type box struct {
 	contender
-	pid   int
-	out   *os.File // the output of both
-	lines *bufio.Reader
+	pid int
+	out *os.File // the output of both
 }
 
 // open boots c with a command, and waits until the command writes a byte.
@@ -82,7 +80,7 @@ func (c contender) open(command ...string) *box {
 	out, in, err := os.Pipe()
 	must.Do(err)
 	defer in.Close()
-	b := &box{c, c.boot(in, in, command...), out, bufio.NewReader(out)}
+	b := &box{c, c.boot(in, in, command...), out}
 	b.hear()
 	return b
 }
@@ -91,12 +89,6 @@ func (c contender) open(command ...string) *box {
 func (b *box) hear() {
 	n, err := unix.Read(int(b.out.Fd()), make([]byte, 1))
 	must.Be(n == 1, "the command under %s ended early: %v", b.name, err)
-}
-
-// stop sends TERM and returns the line that lameduck writes.
-func (b *box) stop() string {
-	must.Do(unix.Kill(b.pid, unix.SIGTERM))
-	return must.Get(b.lines.ReadString('\n'))
 }
 
 // cpu returns the processor time of the first process, ended threads included. For the

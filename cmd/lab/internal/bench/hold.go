@@ -1,13 +1,14 @@
 package bench
 
 import (
-	"fmt"
+	"bufio"
 	"io"
 	"net"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
@@ -16,45 +17,24 @@ import (
 type crowd struct {
 	*net.TCPListener
 	made int // connections so far
-	kept int // open connections
-}
-
-func newCrowd() *crowd {
-	return &crowd{TCPListener: must.Get(net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}))}
 }
 
 // port returns the port of the server as a word.
 func (c *crowd) port() string { return strconv.Itoa(c.Addr().(*net.TCPAddr).Port) }
 
-// connect makes a connection on which a request has been answered. Each client has an address of
-// its own.
-func (c *crowd) connect() (client, server *net.TCPConn) {
-	from := &net.TCPAddr{IP: net.IPv4(10, 1, byte(c.made>>8&3), byte(c.made)), Port: 1024 + c.made>>10}
-	c.made++
-	client = must.Get(net.DialTCP("tcp4", from, c.Addr().(*net.TCPAddr)))
-	server = must.Get(c.AcceptTCP())
-	say(client, server, 100)
-	say(server, client, 200)
-	return client, server
-}
-
-// say sends n bytes from one end to the other.
-func say(from, to *net.TCPConn, n int) {
-	text := make([]byte, n)
-	must.Get(from.Write(text))
-	must.Get(io.ReadFull(to, text))
-}
-
-// armful is the number of connections that a process holds: both ends need fewer than the
-// descriptors that it is mostly allowed, even while they are passed on.
-const armful = 125
-
-// grow keeps n connections open, whose ends other processes hold.
+// grow makes connections up to n, on which a request has been answered. Each client has an address of
+// its own. Other processes hold both ends, a few each: they are mostly allowed some thousand
+// descriptors, which are doubled while they are passed on.
 func (c *crowd) grow(n int) {
-	for c.kept < n {
+	for c.made < n {
 		holder := exec.Command("sleep", "1000")
-		for range armful {
-			client, server := c.connect()
+		for range 125 {
+			from := &net.TCPAddr{IP: net.IPv4(10, 1, byte(c.made>>8&3), byte(c.made)), Port: 1024 + c.made>>10}
+			client := must.Get(net.DialTCP("tcp4", from, c.Addr().(*net.TCPAddr)))
+			server := must.Get(c.AcceptTCP())
+			c.made++
+			say(client, server, 100)
+			say(server, client, 200)
 			for _, end := range []*net.TCPConn{client, server} {
 				holder.ExtraFiles = append(holder.ExtraFiles, must.Get(end.File()))
 				end.Close()
@@ -64,15 +44,22 @@ func (c *crowd) grow(n int) {
 		for _, end := range holder.ExtraFiles {
 			end.Close()
 		}
-		c.kept += armful
 	}
+}
+
+// say sends n bytes from one end to the other.
+func say(from, to *net.TCPConn, n int) {
+	text := make([]byte, n)
+	must.Get(from.Write(text))
+	must.Get(io.ReadFull(to, text))
 }
 
 // hold boots a lameduck that holds for the crowd's connections until a second TERM.
 func (c *crowd) hold(lameduck string) *box {
 	h := contender{ours, []string{lameduck, "--log-format=json", "--until=drained", "--delay=0", "--max-delay=60",
 		"--grace-period=90", "--count-port=" + c.port(), "--"}}.open("/bin/sh", "-c", "printf r; exec sleep 1000")
-	h.stop()
+	must.Do(unix.Kill(h.pid, unix.SIGTERM))
+	must.Get(bufio.NewReader(h.out).ReadString('\n')) // that it holds
 	return h
 }
 
@@ -85,8 +72,8 @@ const perTenSeconds = 40
 // itself, and have ports enough for any number of clients.
 func (b *bench) holds(lameduck string) {
 	must.Do(exec.Command("ip", "address", "add", "10.0.0.1/8", "dev", "lo").Run())
-	c := newCrowd()
-	length := b.length(10 * time.Second)
+	c := &crowd{TCPListener: must.Get(net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}))}
+	length := 10 * time.Second / time.Duration(b.less)
 	measure := func(what figure, connections int) {
 		c.grow(connections)
 		turns(b, 5, []string{ss, ours}, func(name string) {
@@ -108,44 +95,4 @@ func (b *bench) holds(lameduck string) {
 	if b.less == 1 {
 		measure(hold50, 50_000)
 	}
-	b.rush(lameduck)
-}
-
-// A rush is rushRate short connections a second, in rushParts bursts.
-const (
-	rushRate   = 10_000
-	rushParts  = 100
-	rushLength = 5 * time.Second
-)
-
-var newConnections = regexp.MustCompile(`(at least )?(\d+) new connections`)
-
-// rush counts the short connections that are missing from the report of a hold. A report
-// that says "at least" misses none.
-func (b *bench) rush(lameduck string) {
-	c := newCrowd()
-	h := c.hold(lameduck)
-	defer h.close()
-	time.Sleep(settle) // the first samples come after the trigger
-	start := time.Now()
-	for next := start; time.Since(start) < rushLength; {
-		for range rushRate / rushParts {
-			client, server := c.connect()
-			client.Close()
-			server.Close()
-		}
-		next = next.Add(time.Second / rushParts)
-		time.Sleep(time.Until(next))
-	}
-	rate := float64(c.made) / time.Since(start).Seconds()
-	time.Sleep(time.Second) // for one more sample; and a TERM earlier would count as a double
-	report := h.stop()
-	found := newConnections.FindStringSubmatch(report)
-	must.Be(found != nil, "the report has no new connections: %s", report)
-	counted := must.Get(strconv.Atoi(found[2]))
-	if found[1] != "" {
-		counted = max(counted, c.made)
-	}
-	b.add(unseen, ours, float64(c.made-counted))
-	fmt.Fprintf(b.out, "%d short connections, %.0f a second: the report has %s\n", c.made, rate, found[0])
 }

@@ -3,7 +3,7 @@ package bench
 import (
 	"fmt"
 	"os"
-	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,9 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/proc"
 )
-
-// manyArguments is the number of arguments in the second measurement of a start.
-const manyArguments = 20_000
 
 // run runs a command to its end.
 func (c contender) run(command ...string) (took time.Duration, usage unix.Rusage) {
@@ -24,21 +21,17 @@ func (c contender) run(command ...string) (took time.Duration, usage unix.Rusage
 	return took, usage
 }
 
-// start measures the whole run of an empty command, under each contender:
-// without arguments, and with many. Page faults are of a whole run of /bin/true,
-// the program that people try first.
+// start measures the whole run of an empty command, under each contender. Page faults are of
+// /bin/true, the program that people try first.
 func (b *bench) start(field []contender, nothing string) {
 	turns(b, 1000/b.less, field, func(c contender) {
 		took, usage := c.run(nothing)
 		b.add(wall, c.name, micro(took))
 		b.add(cpu, c.name, float64(usage.Utime.Nano()+usage.Stime.Nano())/1000)
 	})
-	many := append([]string{nothing}, slices.Repeat([]string{"argument"}, manyArguments)...)
 	turns(b, 50/b.less, field, func(c contender) {
 		_, usage := c.run("/bin/true")
 		b.add(faults, c.name, float64(usage.Minflt))
-		took, _ := c.run(many...)
-		b.add(wallMany, c.name, micro(took))
 	})
 }
 
@@ -72,6 +65,51 @@ func (b *bench) latency(field []contender, answer string) {
 	}
 }
 
+// storms is how many storms each init goes through, of so many orphans that some shells make
+// side by side.
+const (
+	storms   = 5
+	orphans  = 10_000
+	breeders = 4
+)
+
+// breed writes a byte when the init has settled, has $2 shells make $1 orphans each, and
+// writes another byte at the end: of two forks in a row the first ends at once, so that
+// the init becomes the parent of the second. breed stays, since the init would exit with
+// the command.
+const breed = `
+breed() {
+	i=0
+	while [ $i -lt $1 ]; do
+		(: &)
+		i=$((i+1))
+	done
+}
+sleep 0.2
+printf s
+n=0
+while [ $n -lt $2 ]; do
+	breed $1 &
+	n=$((n+1))
+done
+wait
+printf d
+exec sleep 1000`
+
+// storm measures the processor time that each init needs to reap orphans, until the command is
+// the only child.
+func (b *bench) storm(field []contender) {
+	turns(b, storms, field, func(c contender) {
+		x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(orphans/breeders/b.less), strconv.Itoa(breeders))
+		defer x.close()
+		before := x.cpu()
+		x.hear()
+		reaped := func() bool { return len(proc.Children(x.pid)) <= 1 }
+		must.Be(must.Soon(10*time.Second, reaped), "%s does not reap all orphans", c.name)
+		b.add(storm, c.name, micro(x.cpu()-before)/1000)
+	})
+}
+
 // copies is how many of each init are idle side by side for idleFor, and settle the time for an
 // init to end all work for the start.
 const (
@@ -100,9 +138,10 @@ func (b *bench) idle(field []contender) {
 		b.add(size, x.name, float64(must.Get(os.Stat(x.prefix[0])).Size())/1000)
 		before[x.pid] = proc.Switches(x.pid)
 	}
-	time.Sleep(b.length(idleFor))
+	length := idleFor / time.Duration(b.less)
+	time.Sleep(length)
 	for _, x := range boxes {
-		b.add(switches, x.name, (proc.Switches(x.pid)-before[x.pid])/b.length(idleFor).Minutes())
+		b.add(switches, x.name, (proc.Switches(x.pid)-before[x.pid])/length.Minutes())
 		x.close()
 	}
 }

@@ -31,8 +31,11 @@ type balancer interface {
 
 // balance opens the balancer of a trial.
 func (t *trial) balance(ctx context.Context) balancer {
-	if t.server.balancer == "kube-proxy" {
-		return newKubeProxy(t.server, t.load.seed)
+	switch t.server.balancer {
+	case "kube-proxy":
+		return &kubeProxy{random: rand.New(rand.NewPCG(t.load.seed, 1))}
+	case "kube-proxy by turns":
+		return &kubeProxy{}
 	}
 	number, dir := t.o.folder()
 	n := 10000 + number // below the ports that the kernel chooses
@@ -42,7 +45,7 @@ func (t *trial) balance(ctx context.Context) balancer {
 	words := []string{"haproxy", "-db", "-f", config}
 	if t.server.balancer == "nginx" {
 		words = []string{"nginx", "-c", config}
-		known := &nginx{proxy: p, generation: 600}
+		known := &nginx{proxy: p}
 		known.save()
 		b = known
 	} else {
@@ -140,7 +143,8 @@ const nginxBalancer = `
     upstream pods { %s }
     server {
         listen %s;
-        location = /generation { return %d; }
+        location /generation { return 404; }
+        location = /generation/%d { return 200; }
         location / {
             proxy_pass http://pods;
             proxy_next_upstream off;
@@ -150,7 +154,7 @@ const nginxBalancer = `
 `
 
 // nginx learns of each change by a new file and HUP. A change has taken effect when the new
-// workers answer, with a status of their generation.
+// workers answer, which know their generation.
 type nginx struct {
 	*proxy
 	pods       []*replica
@@ -180,14 +184,9 @@ func (n *nginx) reload() {
 	n.generation++
 	n.save()
 	must.Do(n.Process.Signal(syscall.SIGHUP))
+	c := &load.Client{Addr: n.addr}
 	must.Be(must.Soon(patience, func() bool {
-		conn, err := load.Dial(n.addr, time.Now().Add(patience))
-		if err != nil {
-			return false
-		}
-		defer conn.Close()
-		answer, err := conn.HTTP("/generation", "", false)
-		return err == nil && answer.Status == n.generation
+		return c.HTTP(fmt.Sprint("/generation/", n.generation), "", time.Now().Add(patience)) == load.Answered
 	}), "nginx does not reload")
 }
 
@@ -201,37 +200,21 @@ func without(all []*replica, r *replica) []*replica {
 // The client chooses at connect(2), with the same effect as the address translation at the
 // first packet: the server sees the client's address, and removal leaves open connections
 // alone.
-//
-// Nodes learn of a removal at different times. A share of the clients is on a node that
-// learns late.
 type kubeProxy struct {
-	server *server
-
 	mu       sync.Mutex // requests run beside each other
-	random   *rand.Rand
-	replicas []*replica // that the last node knows
+	random   *rand.Rand // nil: by turns
+	replicas []*replica
 	turn     int
-}
-
-// lateShare is the share of stragglers.
-const lateShare = 0.03
-
-func newKubeProxy(s *server, seed uint64) *kubeProxy {
-	return &kubeProxy{server: s, random: rand.New(rand.NewPCG(seed, 1))}
 }
 
 func (k *kubeProxy) pick() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.replicas
-	if k.random.Float64() >= lateShare {
-		known = slices.DeleteFunc(slices.Clone(known), func(r *replica) bool { return r.leaving })
-	}
 	k.turn++
-	if !k.server.has("turns") {
-		k.turn = k.random.IntN(len(known))
+	if k.random != nil {
+		k.turn = k.random.IntN(len(k.replicas))
 	}
-	r := known[k.turn%len(known)]
+	r := k.replicas[k.turn%len(k.replicas)]
 	r.picked = append(r.picked, time.Now())
 	return r.addr()
 }
@@ -240,13 +223,6 @@ func (k *kubeProxy) add(r *replica) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.replicas = append(k.replicas, r)
-}
-
-// removeSoon removes a replica from all nodes but the last.
-func (k *kubeProxy) removeSoon(r *replica) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	r.leaving = true
 }
 
 func (k *kubeProxy) remove(r *replica) {

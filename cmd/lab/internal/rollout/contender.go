@@ -43,39 +43,27 @@ func (c *contender) holds() bool { return len(c.words) > 0 && c.words[0] == "lam
 // command returns the server's command line after the contender's words.
 func (c *contender) command(o *options, s *server, words []string) []string {
 	if c.holds() {
-		return slices.Concat([]string{o.lameduck, "--log-format=json"}, c.flags(o.scale, s), []string{"--"}, words)
+		return slices.Concat([]string{o.lameduck, "--log-format=json"}, c.flags(s), []string{"--"}, words)
 	}
 	return slices.Concat(c.words, words)
 }
 
-// flags returns lameduck's flags. Defaults are left out unless time is compressed: the longest hold
-// leaves 10 s of the grace period to the server, and 1 s to the report.
-func (c *contender) flags(by scale, s *server) []string {
+// flags returns lameduck's flags.
+func (c *contender) flags(s *server) []string {
 	flags := []string{"--grace-period=" + s.grace.String()}
 	if s.graceful != syscall.SIGTERM {
 		flags = append(flags, fmt.Sprintf("--rewrite=TERM:%d", int(s.graceful)))
 	}
-	words := c.words[1:]
-	if by != 1 {
-		words = append([]string{"--max-delay=" + (s.grace - 11*time.Second).String(), "--quiet-for=4s"}, words...)
-	}
-	for _, word := range words {
-		flag, value, _ := strings.Cut(word, "=")
-		if d, err := time.ParseDuration(value); err == nil {
-			word = flag + "=" + by.of(d).String()
-		}
-		flags = append(flags, word)
-	}
-	return flags
+	return append(flags, c.words[1:]...)
 }
 
-// how describes the contender in a sentence.
-func (c *contender) how(s *server) string {
+// How describes the contender in a sentence.
+func (t *trial) How() string {
 	switch {
-	case c.holds():
-		return "TERM at once, to lameduck " + strings.Join(c.flags(1, s), " ") + " -- server"
-	case c.sleep > 0:
-		return fmt.Sprintf("TERM after a preStop sleep of %.0f s", c.sleep.Seconds())
+	case t.contender.holds():
+		return "TERM at once, to lameduck " + strings.Join(t.contender.flags(t.server), " ") + " -- server"
+	case t.contender.sleep > 0:
+		return fmt.Sprintf("TERM after a preStop sleep of %.0f s", t.contender.sleep.Seconds())
 	}
 	return "TERM at once"
 }

@@ -35,9 +35,6 @@ func (l *sender) cells() (failed []int) {
 	return failed
 }
 
-// How describes the contender in a sentence.
-func (t *trial) How() string { return t.contender.how(t.server) }
-
 const intro = `Each contender plays the same stop: two replicas behind a balancer, %.0f requests/s,
 no retries. The old replica is stopped; the balancer learns of the stop %.0f s later, and
 sends until then.
@@ -58,11 +55,11 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 		for _, t := range trials {
 			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.How())
 		}
-		lines := strips
+		show := strips
 		if first.server.scene == anatomy {
-			lines = progress
+			show = progress
 		}
-		f := o.play(ctx, os.Stdout, trials, lines)
+		f := o.play(ctx, os.Stdout, trials, show)
 		if first.loses() {
 			fmt.Fprintf(out, "\nlameduck watch says beside any server what a stop costs. Beside the bare one:\n\n")
 			first.Stops[0].Watch.print(out, shared)
@@ -77,27 +74,25 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // strips returns the rows of the demo, below a legend and marks, while it is played or afterwards.
-func strips(trials []*trial) []string {
+func strips(trials []*trial) string {
 	const stop = 10 + int(usualWarm/column)
 	removed := stop + int(trials[0].lags[0].Lag/column)
-	all := []string{
-		fmt.Sprintf("\n. %d requests, all answered    x some of these failed    and when it was gone\n", eachColumn),
-		fmt.Sprintf("%*s%-*s%s", stop, "", removed-stop, "stop", "the balancer learns of it"),
-		fmt.Sprintf("%*s%-*s%s", stop, "", removed-stop, "|", "|"),
-	}
+	text := fmt.Sprintf("\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
+	text += fmt.Sprintf("%*s%-*s%s\n", stop, "", removed-stop, "stop", "the balancer learns of it")
+	text += fmt.Sprintf("%*s%-*s%s\n", stop, "", removed-stop, "|", "|")
 	for _, t := range trials {
-		row := fmt.Sprintf("%-10s", t.Contender)
+		text += fmt.Sprintf("%-10s", t.Contender)
 		for _, failed := range t.load.cells() {
 			if failed > 0 {
-				row += "x"
+				text += "x"
 			} else {
-				row += "."
+				text += "."
 			}
 		}
 		if t.over.Load() {
-			row += fmt.Sprintf(" %s, %d failed", seconds(t.Stops[0].StopMS), t.Stops[0].Losses())
+			text += fmt.Sprintf(" %s, %d failed", seconds(t.Stops[0].StopMS), t.Stops[0].Losses())
 		}
-		all = append(all, row)
+		text += "\n"
 	}
-	return all
+	return text
 }

@@ -12,7 +12,6 @@ import (
 
 // findings are the results of a run.
 type findings struct {
-	Scale  scale    `json:"scale"`
 	Trials []*trial `json:"trials"`
 }
 
@@ -25,57 +24,45 @@ type part struct {
 	Failed   int
 	kinds    map[load.Kind]int
 	killed   int
-	times    []float64 // from the stop signal to the exit, in milliseconds
+	// The median and the 95th percentile of the times from the stop signal to the exit, in milliseconds.
+	Median, Late float64
+	Ours         bool // lameduck by default
 }
 
 // part sums up the stops of a contender with servers of a scene. Times leave out long-lived
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
 func (f *findings) part(in scene, contender, servers string) *part {
-	p := &part{Name: contender, kinds: map[load.Kind]int{}}
+	p := &part{Name: contender, kinds: map[load.Kind]int{}, Ours: contender == defaultHold}
+	var times []float64
 	for _, t := range f.Trials {
 		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
 			continue
 		}
 		for _, s := range t.Stops {
-			p.add(s)
+			p.Stops++
+			p.requests += s.Requests
+			p.Failed += s.Losses()
+			for k, n := range s.Failed {
+				p.kinds[k] += n
+			}
+			if len(s.Failed) > 0 {
+				p.losing++
+			}
+			if s.Killed {
+				p.killed++
+			}
 			if !t.server.has("websocket") {
-				p.times = append(p.times, s.StopMS)
+				times = append(times, s.StopMS)
 			}
 		}
 	}
-	slices.Sort(p.times)
+	if slices.Sort(times); len(times) > 0 {
+		quantile := func(share float64) float64 { return times[int(math.Round(share*float64(len(times)-1)))] }
+		p.Median, p.Late = quantile(0.5), quantile(0.95)
+	}
 	return p
 }
-
-func (p *part) add(s *stop) {
-	p.Stops++
-	p.requests += s.Requests
-	p.Failed += s.Losses()
-	for k, n := range s.Failed {
-		p.kinds[k] += n
-	}
-	if len(s.Failed) > 0 {
-		p.losing++
-	}
-	if s.Killed {
-		p.killed++
-	}
-}
-
-// quantile returns the time that a share of the times do not exceed, in milliseconds.
-func (p *part) quantile(share float64) float64 {
-	if len(p.times) == 0 {
-		return 0
-	}
-	return p.times[int(math.Round(share*float64(len(p.times)-1)))]
-}
-
-func (p *part) Median() float64 { return p.quantile(0.5) }
-func (p *part) Late() float64   { return p.quantile(0.95) }
-
-// Ours reports whether the contender is lameduck by default.
-func (p *part) Ours() bool { return p.Name == defaultHold }
 
 // print prints the tables of the scenes, as the pages have them, and each stop in which a hold
 // lost requests.
@@ -117,6 +104,6 @@ func (f *findings) printTable(out io.Writer, s scene) {
 			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t|")
 		}
 		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %s\t| %s\t|\n", c.name, p.requests, failed, losing,
-			seconds(p.Median()), seconds(p.Late()))
+			seconds(p.Median), seconds(p.Late))
 	}
 }

@@ -54,7 +54,7 @@ func (p *part) figure(name string) float64 {
 	case "cut":
 		return float64(p.kinds[load.Cut])
 	}
-	return p.Median() / 1000
+	return p.Median / 1000
 }
 
 // share returns a share of a figure of as many stops of another contender. Up to byChance requests

@@ -15,12 +15,11 @@ const longestLag = 10 * time.Second
 type drawn struct {
 	Name string        `json:"lag"`
 	Lag  time.Duration `json:"lag_ns"`
-	most time.Duration // until a balancer with stragglers has moved most clients
 }
 
 // drawLags draws a lag from each distribution of a scene, in a drawn order. The lags depend on
 // the repetition and the server alone, so that every contender meets the same lags.
-func drawLags(in scene, repetition, server int, s scale) (all []drawn) {
+func drawLags(in scene, repetition, server int) (all []drawn) {
 	r := rand.New(rand.NewPCG(uint64(repetition), uint64(server)))
 	for _, cells := range rows("lags.txt") {
 		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
@@ -30,8 +29,7 @@ func drawLags(in scene, repetition, server int, s scale) (all []drawn) {
 		if seldom := duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
 			from, to = seldom, seldom*3/2
 		}
-		lag := s.of(from + time.Duration(r.Float64()*float64(to-from)))
-		all = append(all, drawn{cells[0], lag, time.Duration((0.1 + 0.4*r.Float64()) * float64(lag))})
+		all = append(all, drawn{cells[0], from + time.Duration(r.Float64()*float64(to-from))})
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all

@@ -21,7 +21,6 @@ const keptConns = 24
 type sender struct {
 	load.Sender
 	server   *server
-	scale    scale
 	seed     uint64
 	upgraded sync.Map // the connections that are WebSockets
 }
@@ -41,8 +40,8 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 	}
 	random := rand.New(rand.NewPCG(l.seed, 0))
 	l.Send(ctx, func() (pause time.Duration, ask func(time.Time) load.Kind) {
-		think := l.scale.of(s.min + time.Duration(random.Float64()*float64(s.max-s.min)))
-		return s.pause(random, l.scale), func(planned time.Time) load.Kind {
+		think := s.min + time.Duration(random.Float64()*float64(s.max-s.min))
+		return s.pause(random), func(planned time.Time) load.Kind {
 			deadline := planned.Add(think + requestTimeout)
 			if s.has("websocket") {
 				return l.chat(c, deadline)

@@ -60,7 +60,7 @@ func (f *findings) chart() string {
 			if p := f.part(s, c.name, ""); c.charted(s) && p.Stops > 0 {
 				now.Rows = append(now.Rows, p)
 				now.Most = max(now.Most, p.Failed)
-				longest = max(longest, p.Late())
+				longest = max(longest, p.Late)
 			}
 		}
 		if now.Rows != nil {
@@ -68,8 +68,7 @@ func (f *findings) chart() string {
 			top += 50 + 22*len(now.Rows)
 		}
 	}
-	return draw("chart.svg", map[string]any{"Scenes": scenes, "Height": top + 26, "Longest": longest,
-		"Shortest": 0.2 * float64(f.Scale), "Latest": longestLag.Seconds() * float64(f.Scale)}, 0, 0)
+	return draw("chart.svg", map[string]any{"Scenes": scenes, "Height": top + 26, "Longest": longest}, 0, 0)
 }
 
 // drawAnatomy draws a stop along a time axis, from 2 s before the stop to KILL, with the new
@@ -90,5 +89,5 @@ func drawAnatomy(t *trial) string {
 		Counts []int
 		Most   int
 		Grace  int64
-	}{s.report(), s, strings.Join(t.contender.flags(1, t.server), " "), counts, slices.Max(counts), t.server.grace.Milliseconds()}, 94, 25)
+	}{s.report(), s, strings.Join(t.contender.flags(t.server), " "), counts, slices.Max(counts), t.server.grace.Milliseconds()}, 94, 25)
 }

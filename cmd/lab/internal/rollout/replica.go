@@ -18,12 +18,11 @@ import (
 // the demo a process on the loopback interface.
 type replica struct {
 	*stage.Program
-	host    string
-	port    int         // its own, which tells watch the replicas of the demo apart
-	slot    int         // in the balancer
-	leaving bool        // removed from all nodes but the last
-	picked  []time.Time // when kube-proxy chose it
-	watch   *watcher    // nil: none
+	host   string
+	port   int         // its own, which tells watch the replicas of the demo apart
+	slot   int         // in the balancer
+	picked []time.Time // when kube-proxy chose it
+	watch  *watcher    // nil: none
 }
 
 func (r *replica) addr() string { return fmt.Sprintf("%s:%d", r.host, r.port) }

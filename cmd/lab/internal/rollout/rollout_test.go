@@ -48,7 +48,7 @@ func TestBroken(t *testing.T) {
 		// The strips have a column of time once all its requests have ended.
 		`(?s)bare +\.[.x]*x[.x]*\. 0\.\d s, \d+ failed.*BROKEN  demo, all: lameduck: lost`: {"demo"},
 		`(?s)\| lameduck --until=quiet +\| \d+ .*<text x="8">lameduck.*BROKEN  steady, all: lameduck --until=quiet: lost.*BROKEN  lameduck watch`: {
-			"rollout", "-scale=0.4", "-n=1", "-svg=/dev/stdout", `-run=steady: go \| ` + defaultHold + "$"},
+			"rollout", "-quick", "-svg=/dev/stdout", `-run=steady: go \| ` + defaultHold + "$"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +66,7 @@ func TestBroken(t *testing.T) {
 // TestInterrupted: an interrupted demo leaves no process, though a server outlives its parent.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &options{scenes: []scene{demo}, scale: 1, repeat: 1, jobs: 4, stops: 1,
+	o := &options{scenes: []scene{demo}, repeat: 1, jobs: 4, stops: 1,
 		lone: true, lameduck: script(t, `"$@"; exit`, "sleep 60")}
 	trials := o.plan()
 	time.AfterFunc(700*time.Millisecond, cancel)
@@ -81,8 +81,8 @@ func TestInterrupted(t *testing.T) {
 // TestQuick: a quick run can break every claim about steady traffic, and the first two about
 // clients that never let go.
 func TestQuick(t *testing.T) {
-	o := &options{scale: 0.5, repeat: 1, stops: 2, scenes: rollouts, run: quick}
-	f := &findings{Trials: o.plan()}
+	o := &options{repeat: 1, stops: 2, scenes: rollouts, run: quick}
+	f := &findings{o.plan()}
 	for _, trial := range f.Trials {
 		trial.Stops = []*stop{{}}
 	}
@@ -125,7 +125,7 @@ func TestJudge(t *testing.T) {
 		name, list, _ := strings.Cut(block, "\n")
 		name, broken, _ := strings.Cut(strings.TrimPrefix(name, "# "), ": ")
 		var out strings.Builder
-		(&findings{Trials: played(list)}).judge(&out)
+		(&findings{played(list)}).judge(&out)
 		all := append(regexp.MustCompile("BROKEN.*").FindAllString(out.String(), -1), "no claim")
 		if !strings.Contains(all[0], broken) || len(all) > 2 {
 			t.Errorf("%s: broken is %q, want %q", name, all, broken)

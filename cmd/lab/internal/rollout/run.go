@@ -19,7 +19,6 @@ import (
 // options is the command line.
 type options struct {
 	scenes    []scene
-	scale     scale
 	repeat    int
 	jobs      int // trials at a time
 	stops     int // in a trial, at most
@@ -50,11 +49,6 @@ const quick = `^steady: .* \| (bare|lameduck --until=quiet)$|` +
 	`^steady: go \| sleep 14|` +
 	`^kept: dies, 30 s \| (bare|sleep 20.*|lameduck --until=quiet)$`
 
-// scale compresses time: the lags, and everything compared with the lags.
-type scale float64
-
-func (s scale) of(d time.Duration) time.Duration { return time.Duration(float64(s) * float64(d)) }
-
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: rollouts, repeat: 2, jobs: 16, stops: 4}
@@ -69,9 +63,9 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // progress tells how many trials have been played.
-func progress(trials []*trial) []string {
+func progress(trials []*trial) string {
 	over := count(trials, func(t *trial) bool { return t.over.Load() })
-	return []string{fmt.Sprintf("%d of %d rollouts", over, len(trials))}
+	return fmt.Sprintf("%d of %d rollouts\n", over, len(trials))
 }
 
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
@@ -80,17 +74,16 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
-	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
-	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, two stops each")
+	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, two stops each")
 	lameduck, err := stage.Parse(f, args)
 	if err != nil {
 		return err
 	}
 	o.lameduck = lameduck
 	if *isQuick {
-		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 10, 2
+		o.repeat, o.jobs, o.stops = 1, 10, 2
 		if o.run == "" {
 			o.run = quick
 		}
@@ -107,14 +100,14 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	})
 }
 
-// play plays trials, and shows lines meanwhile: on a terminal as they change, elsewhere once, at
+// play plays trials, and shows them meanwhile: on a terminal as they change, elsewhere once, at
 // the end.
-func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func([]*trial) []string) *findings {
+func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, show func([]*trial) string) *findings {
 	info, err := screen.Stat()
 	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	erase := ""
 	draw := func() {
-		text := strings.Join(lines(trials), "\n") + "\n"
+		text := show(trials)
 		fmt.Fprint(screen, erase, text)
 		erase = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(text, "\n"))
 	}
@@ -127,7 +120,7 @@ func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, li
 		case err := <-ended:
 			draw()
 			must.Do(err)
-			return &findings{Scale: o.scale, Trials: trials}
+			return &findings{trials}
 		case <-ticks.C:
 			if live {
 				draw()

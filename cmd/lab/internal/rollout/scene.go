@@ -34,7 +34,7 @@ type scene string
 const (
 	steady scene = "steady" // dense traffic behind balancers that let go
 	kept   scene = "kept"   // clients that never let go of connections
-	sparse scene = "sparse" // thin or bursty traffic, or stragglers
+	sparse scene = "sparse" // thin traffic
 
 	demo    scene = "demo"    // one stop, without privileges and other programs
 	anatomy scene = "anatomy" // one stop of lameduck, with slow requests, a floor and a graceful server
@@ -46,7 +46,7 @@ var rollouts = []scene{steady, kept, sparse}
 var titles = map[scene]string{
 	steady: "steady traffic, balancers that let go",
 	kept:   "clients that never let go: pools of connections through kube-proxy",
-	sparse: "sparse traffic: thin, bursty, or with stragglers",
+	sparse: "sparse traffic: a request every four seconds at each replica",
 }
 
 // warm returns the time of load before a stop: for pools to fill, for the first sample, and
@@ -72,9 +72,6 @@ type server struct {
 	grace    time.Duration // the orchestrator's grace period
 	words    []string
 }
-
-// usualRate is the rate of requests. Lower rates are compared with silences.
-const usualRate = 40
 
 var servers = readServers()
 
@@ -106,24 +103,9 @@ func serverOf(name string) *server {
 	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.name == name })]
 }
 
-// Requests of visits come in bursts, like the page and the pictures of a web site.
-const (
-	visitSize  = 10  // mean number of requests
-	visitShare = 0.2 // a gap within a visit, as a share of the mean gap
-)
-
-// pause returns the time from one planned request to the next. Times of sparse traffic are
-// compared with silences, and so compressed as these are.
-func (s *server) pause(r *rand.Rand, by scale) time.Duration {
+// pause returns the time from one planned request to the next.
+func (s *server) pause(r *rand.Rand) time.Duration {
 	mean := float64(time.Second) / s.rate
-	if s.rate < usualRate {
-		mean *= float64(by)
-	}
-	if s.has("visits") && r.IntN(visitSize) > 0 {
-		mean *= visitShare
-	} else if s.has("visits") {
-		mean *= visitSize - (visitSize-1)*visitShare
-	}
 	if s.has("random") { // the gaps of many independent clients, a Poisson process
 		mean *= r.ExpFloat64()
 	}

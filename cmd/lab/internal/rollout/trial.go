@@ -75,10 +75,9 @@ func (o *options) plan() (all []*trial) {
 				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) || !selected.MatchString(name) {
 					continue
 				}
-				for lags := range slices.Chunk(drawLags(s.scene, n, i, o.scale), o.stops) {
-					all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
-						lags: lags, o: o, load: &sender{server: s, scale: o.scale, seed: uint64(n)}})
-				}
+				lags := drawLags(s.scene, n, i)
+				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
+					lags: lags[:min(o.stops, len(lags))], o: o, load: &sender{server: s, seed: uint64(n)}})
 			}
 		}
 	}
@@ -122,10 +121,10 @@ func (t *trial) settle(ctx context.Context) {
 	const attempts = 4
 	for range attempts {
 		t.run(ctx)
-		// The machine stood still for so long that the shortest --quiet-for may have passed
+		// The machine stood still for so long that the shortest --quiet-for, 1 s, may have passed
 		// without a request: the silence was real. A hold never ends by the silence of
 		// long-lived connections.
-		t.Stalled = !t.server.has("websocket") && float64(t.load.LateMS) > ms(t.o.scale.of(600*time.Millisecond))
+		t.Stalled = !t.server.has("websocket") && t.load.LateMS > 600
 		if !t.Stalled {
 			break
 		}
@@ -171,7 +170,7 @@ func (t *trial) run(ctx context.Context) {
 		t.tally()
 		t.endWatch()
 	}()
-	warm := t.o.scale.of(t.server.scene.warm())
+	warm := t.server.scene.warm()
 	for i, lag := range t.lags {
 		if i > 0 { // a new replica is there before each stop
 			t.balancer.add(t.start(ctx))
@@ -194,14 +193,9 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 		old.watch.Process.Signal(syscall.SIGTERM)
 	}
 	if t.contender.name != oracle {
-		time.AfterFunc(t.o.scale.of(t.contender.sleep), func() { old.Process.Signal(syscall.SIGTERM) })
+		time.AfterFunc(t.contender.sleep, func() { old.Process.Signal(syscall.SIGTERM) })
 	}
-	// The grace period is not scaled: lameduck needs its last second.
 	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
-	if k, ok := t.balancer.(*kubeProxy); ok && t.server.has("stragglers") {
-		pause(ctx, s.most)
-		k.removeSoon(old)
-	}
 	pause(ctx, time.Until(s.began.Add(s.Lag)))
 	t.balancer.remove(old)
 	if t.contender.name == oracle {

@@ -37,7 +37,7 @@ func (t *trial) watch(ctx context.Context, r *replica) {
 	switch {
 	case t.o.dir != "":
 		words = append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", r.Process.Pid)}, words...)
-		words = append(words, "--grace-period="+(2*t.server.grace).String(), "--quiet-for="+t.o.scale.of(longestLag).String())
+		words = append(words, "--grace-period="+(2*t.server.grace).String(), "--quiet-for="+longestLag.String())
 	case t.o.lone && t.loses():
 		words = append(words, "--grace-period="+t.server.grace.String(), fmt.Sprintf("--count-port=%d", r.port))
 	default:
