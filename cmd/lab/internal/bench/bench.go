@@ -41,7 +41,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	})
 	defer done()
 	debug.SetGCPercent(-1) // the collector would run beside the measurements
-	b := &bench{dir: dir, out: out, less: 1, figures: map[of][]float64{}}
+	b := &bench{dir: dir, out: out, less: 1, figures: map[[2]string][]float64{}}
 	if *quick {
 		b.less = 5
 	}
@@ -52,9 +52,9 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 type bench struct {
 	dir     string // for programs
 	out     io.Writer
-	less    int              // all repetitions and times are divided by less
-	warming bool             // samples do not count
-	figures map[of][]float64 // the samples
+	less    int                     // all repetitions and times are divided by less
+	warming bool                    // samples do not count
+	figures map[[2]string][]float64 // the samples, by figure and contender
 }
 
 // measure takes the figures one after the other: two measurements at a time would
@@ -79,16 +79,11 @@ func (b *bench) measure(lameduck string, footprint bool) {
 	b.print(names)
 }
 
-// of is a figure of a contender.
-type of struct {
-	what figure
-	name string
-}
-
 // add adds a sample of a figure.
-func (b *bench) add(what figure, name string, value float64) {
+func (b *bench) add(what, name string, value float64) {
 	if !b.warming {
-		b.figures[of{what, name}] = append(b.figures[of{what, name}], value)
+		key := [2]string{what, name}
+		b.figures[key] = append(b.figures[key], value)
 	}
 }
 

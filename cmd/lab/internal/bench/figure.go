@@ -9,34 +9,29 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// figure is a quantity that is measured, by its name and unit in the table.
-type figure string
-
+// The quantities that are measured, by their names and units in the table.
 const (
-	wall     figure = "start-up, µs"             // the whole run of a command that does nothing
-	cpu      figure = "its CPU, µs"              // the command's included
-	faults   figure = "page faults of /bin/true" // minor ones of the whole run
-	latency  figure = "signal, µs"               // from a signal to the command's answer
-	storm    figure = "storm of orphans, CPU ms" // of the init while it reaps them
-	size     figure = "binary, kB"
-	rss      figure = "Rss, kB"
-	anon     figure = "anonymous memory, kB" // which comes from no file
-	threads  figure = "threads"
-	switches figure = "context switches a minute"        // of all threads
-	hold1    figure = "hold of 10 s, 1 000 open: CPU ms" // with so many connections
-	hold10   figure = "hold of 10 s, 10 000 open: CPU ms"
-	hold50   figure = "hold of 10 s, 50 000 open: CPU ms"
+	wall     = "start-up, µs"             // the whole run of a command that does nothing
+	faults   = "page faults of /bin/true" // minor ones of the whole run
+	latency  = "signal, µs"               // from a signal to the command's answer
+	storm    = "storm of orphans, CPU ms" // of the init while it reaps them
+	size     = "binary, kB"
+	rss      = "Rss, kB"
+	anon     = "anonymous memory, kB" // which comes from no file
+	threads  = "threads"
+	switches = "context switches a minute"        // of all threads
+	hold1    = "hold of 10 s, 1 000 open: CPU ms" // with so many connections
+	hold10   = "hold of 10 s, 10 000 open: CPU ms"
+	hold50   = "hold of 10 s, 50 000 open: CPU ms"
 )
 
 // figures are the rows of the table, with the promises: a figure of lameduck is at most so many times
 // as high as the reference's, or as a number without a reference. 0 is no promise.
 var figures = []struct {
-	figure    figure
-	reference string
-	most      float64
+	figure, reference string
+	most              float64
 }{
 	{wall, tini, 3.2},
-	{cpu, "", 0},
 	{faults, tini, 4.4},
 	{latency, tini, 1.8},
 	{storm, tini, 2},
@@ -84,8 +79,8 @@ func (b *bench) print(names []string) {
 }
 
 // median returns NaN for no samples.
-func (b *bench) median(what figure, name string) float64 {
-	samples := b.figures[of{what, name}]
+func (b *bench) median(what, name string) float64 {
+	samples := b.figures[[2]string{what, name}]
 	if len(samples) == 0 {
 		return math.NaN()
 	}

@@ -74,7 +74,7 @@ func (b *bench) holds(lameduck string) {
 	must.Do(exec.Command("ip", "address", "add", "10.0.0.1/8", "dev", "lo").Run())
 	c := &crowd{TCPListener: must.Get(net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}))}
 	length := 10 * time.Second / time.Duration(b.less)
-	measure := func(what figure, connections int) {
+	measure := func(what string, connections int) {
 		c.grow(connections)
 		turns(b, 5, []string{ss, ours}, func(name string) {
 			if name == ours {

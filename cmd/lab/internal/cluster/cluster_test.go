@@ -79,19 +79,18 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestBroken: a lost request, a missing hold and an unreachable cluster are noticed.
+// TestBroken: requests that fail before the rollout and an unreachable cluster are noticed, and what
+// the cluster does not have is left out.
 func TestBroken(t *testing.T) {
-	for _, c := range []struct{ row, message, lost, want string }{
-		{"^install.*kept", quiet, "1", "1 promises broken"},
-		{"^install.*kept", "TERM: holding", "0", "1 promises broken"},
-		{"^install.*kept", quiet, "9", "before the rollout"},
-		{"^fleet/policy.*new", quiet, "1", "no stop: the cluster has no MutatingAdmissionPolicy"},
+	for row, c := range map[string]struct{ lost, want string }{
+		"^install.*kept":     {"9", "before the rollout"},
+		"^fleet/policy.*new": {"1", "no stop: the cluster has no MutatingAdmissionPolicy"},
 	} {
-		fake(t, c.message, c.lost)
+		fake(t, quiet, c.lost)
 		var out strings.Builder
-		err := Run(t.Context(), []string{"-rollouts=1", "-run=" + c.row}, &out)
+		err := Run(t.Context(), []string{"-rollouts=1", "-run=" + row}, &out)
 		if got := fmt.Sprint(err, out.String()); !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %s", c, got)
+			t.Errorf("%s: %s", row, got)
 		}
 	}
 	for _, kubeconfig := range []string{"", "fake"} {
@@ -104,33 +103,31 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestTenth: before a server that TERM kills, and with kept connections, lameduck may lose
-// a tenth of what the fixed delay loses, or two requests.
-func TestTenth(t *testing.T) {
-	failures := func(n int, message string) outcome {
-		kinds := map[load.Kind]int{load.Answered: 500, load.Reset: n}
-		return outcome{Tally: load.Tally{Kinds: kinds}, Stops: []stop{{Messages: []string{message}}}}
+// TestJudge: what breaks a promise. Before a server that TERM kills, and with kept connections,
+// lameduck may lose a tenth of what the fixed delay loses, or two requests.
+func TestJudge(t *testing.T) {
+	played := func(kinds string, failed int, message string) row {
+		tally := load.Tally{Kinds: map[load.Kind]int{load.Answered: 500, load.Reset: failed}}
+		return row{kinds: strings.Fields(kinds), kept: true, outcome: outcome{Tally: tally, Stops: []stop{{Messages: []string{message}}}}}
 	}
-	for _, c := range []struct {
-		fixed, ours int
-		broken      bool
-	}{{12, 2, false}, {12, 3, true}, {100, 10, false}, {100, 11, true}} {
-		err := judge(io.Discard, []row{
-			{kinds: []string{"dies", "fixed"}, kept: true, outcome: failures(c.fixed, "")},
-			{kinds: []string{"ours", "dies"}, kept: true, outcome: failures(c.ours, quiet)},
-		})
-		if (err != nil) != c.broken {
-			t.Errorf("%d lost, %d under the fixed delay: %v", c.ours, c.fixed, err)
-		}
-	}
-	for what, r := range map[string]row{
-		"a blind load":       {kinds: []string{"loses"}, outcome: failures(0, "")},
-		"a hold to the end":  {kinds: []string{"quiet"}, kept: true, outcome: failures(0, strings.Replace(quiet, "(quiet)", "(ceiling)", 1))},
-		"a row without pods": {},
-		"a busy machine":     {outcome: outcome{Tally: load.Tally{LateMS: 2000}, Stops: []stop{{}}}},
+	busy := played("", 0, "")
+	busy.Tally.LateMS = 2000
+	for what, c := range map[string]struct {
+		rows   []row
+		broken bool
+	}{
+		"by chance":          {[]row{played("dies fixed", 12, ""), played("ours dies", 2, quiet)}, false},
+		"more than a tenth":  {[]row{played("dies fixed", 12, ""), played("ours dies", 3, quiet)}, true},
+		"a tenth":            {[]row{played("dies fixed", 100, ""), played("ours dies", 10, quiet)}, false},
+		"a lost request":     {[]row{played("ours", 1, quiet)}, true},
+		"no hold":            {[]row{played("ours", 0, "TERM: holding")}, true},
+		"a hold to the end":  {[]row{played("quiet", 0, strings.Replace(quiet, "(quiet)", "(ceiling)", 1))}, true},
+		"a blind load":       {[]row{played("loses", 0, "")}, true},
+		"a row without pods": {[]row{{}}, true},
+		"a busy machine":     {[]row{busy}, true},
 	} {
-		if judge(io.Discard, []row{r}) == nil {
-			t.Errorf("%s is good", what)
+		if err := judge(io.Discard, c.rows); (err != nil) != c.broken {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -80,8 +80,11 @@ func (c *cluster) playAll(ctx context.Context, out io.Writer) (done []row) {
 	return done
 }
 
-// pool is the number of connections that the client keeps.
-const pool = 24
+// The client makes rate requests a second, and keeps a pool of connections, or none.
+const (
+	rate = 200
+	pool = 24
+)
 
 // play plays a row.
 func (c *cluster) play(ctx context.Context, r *row) {
@@ -103,7 +106,7 @@ func (c *cluster) play(ctx context.Context, r *row) {
 		rollouts = c.rollouts
 	}
 	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v LEVEL=%s",
-		conns, c.rate, rollouts, r.is("optional"), r.is("policy"), level)
+		conns, rate, rollouts, r.is("optional"), r.is("policy"), level)
 	text := must.Get(c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...))
 	r.outcome = outcome{}
 	must.Do(json.Unmarshal([]byte(text), &r.outcome))

@@ -22,10 +22,10 @@ const (
 
 // cluster is the cluster that KUBECONFIG names, and the command line.
 type cluster struct {
-	only           *regexp.Regexp
-	rate, rollouts int
-	work           string // a folder for cluster.sh
-	namespace      string
+	only      *regexp.Regexp
+	rollouts  int
+	work      string // a folder for cluster.sh
+	namespace string
 }
 
 // Run plays the rows that args choose, and writes what became of them to out. Without a cluster there
@@ -35,7 +35,6 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster", flag.ContinueOnError)
 	f.TextVar(c.only, "run", c.only,
 		"only the rows whose names, 'NAME, new connections' or 'NAME, kept connections', match this regular expression")
-	f.IntVar(&c.rate, "rate", 200, "requests a second")
 	f.IntVar(&c.rollouts, "rollouts", 3, "rollouts of a row with kept connections and a server that TERM kills, "+
 		"whose losses are compared; the others have one")
 	if err := f.Parse(args); err != nil {
@@ -60,7 +59,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		must.Do(err)
 		fmt.Fprintf(out, "Kubernetes %s, %d requests/s, %d or 1 rollouts a row, of 3 replicas (manifests: 2)\n",
-			version, c.rate, c.rollouts)
+			version, rate, c.rollouts)
 		must.Do(judge(out, c.playAll(ctx, out)))
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -31,10 +30,7 @@ type balancer interface {
 
 // balance opens the balancer of a trial.
 func (t *trial) balance(ctx context.Context) balancer {
-	switch t.server.balancer {
-	case "kube-proxy":
-		return &kubeProxy{random: rand.New(rand.NewPCG(t.load.seed, 1))}
-	case "kube-proxy by turns":
+	if t.server.balancer == "kube-proxy" {
 		return &kubeProxy{}
 	}
 	number, dir := t.o.folder()
@@ -194,15 +190,13 @@ func without(all []*replica, r *replica) []*replica {
 	return slices.DeleteFunc(all, func(other *replica) bool { return other == r })
 }
 
-// kubeProxy balances connections as kube-proxy does: each new connection goes to a replica
-// chosen at random among those not yet removed, in the demo by turns, and stays there until one
-// side closes.
+// kubeProxy balances connections as kube-proxy does with IPVS: each new connection goes to the next
+// replica of those not yet removed, and stays there until one side closes.
 // The client chooses at connect(2), with the same effect as the address translation at the
 // first packet: the server sees the client's address, and removal leaves open connections
 // alone.
 type kubeProxy struct {
 	mu       sync.Mutex // requests run beside each other
-	random   *rand.Rand // nil: by turns
 	replicas []*replica
 	turn     int
 }
@@ -211,9 +205,6 @@ func (k *kubeProxy) pick() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.turn++
-	if k.random != nil {
-		k.turn = k.random.IntN(len(k.replicas))
-	}
 	r := k.replicas[k.turn%len(k.replicas)]
 	r.picked = append(r.picked, time.Now())
 	return r.addr()

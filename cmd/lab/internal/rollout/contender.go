@@ -37,6 +37,13 @@ func (c *contender) charted(s scene) bool { return slices.Contains(c.scenes, str
 
 func (c *contender) plays(s scene) bool { return slices.Contains(c.scenes, string(s)) || c.charted(s) }
 
+// claimed reports whether a claim for quick runs is about the contender with a server.
+func (c *contender) claimed(s *server) bool {
+	return slices.ContainsFunc(rows("claims.txt"), func(cells []string) bool {
+		return cells[0] == string(s.scene) && (cells[1] == c.name || cells[6] == c.name) && s.is(cells[2]) && s.is(cells[7])
+	})
+}
+
 // holds reports whether the contender is lameduck.
 func (c *contender) holds() bool { return len(c.words) > 0 && c.words[0] == "lameduck" }
 

@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
@@ -45,38 +47,64 @@ sends until then.
 // selects: the anatomy of a stop.
 func Demo(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, stops: 1, run: "^demo"}
-	return o.main("demo", args, out, func() *findings {
-		// lameduck watch counts the resets of a whole network namespace.
-		_, shared := stage.Enter(syscall.CLONE_NEWNET, true)
-		o.lone = shared == nil
+	return o.main("demo", args, out, func() findings {
+		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
+		_, err := stage.Enter(syscall.CLONE_NEWNET, true)
+		o.lone = err == nil
 		trials := o.plan()
 		first := trials[0]
-		fmt.Fprintf(out, intro, first.server.rate, first.lags[0].Lag.Seconds())
+		fmt.Fprintf(out, intro, first.server.rate, first.lags[0].Seconds())
 		for _, t := range trials {
 			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.How())
 		}
-		show := strips
-		if first.server.scene == anatomy {
-			show = progress
+		if first.server.scene == demo {
+			o.show(ctx, trials)
+		} else {
+			must.Do(o.playAll(ctx, trials, func() {}))
 		}
-		f := o.play(ctx, os.Stdout, trials, show)
-		if first.loses() {
+		if w := first.Stops[0].Watch; w != nil {
 			fmt.Fprintf(out, "\nlameduck watch says beside any server what a stop costs. Beside the bare one:\n\n")
-			first.Stops[0].Watch.print(out, shared)
+			fmt.Fprintf(out, "  lameduck: watch: %s\n", strings.Replace(w.Message, "; ", "\n  lameduck: watch: ", 1))
 		}
 		fmt.Fprintf(out, "\nNobody told lameduck about the lag. Its lines on standard error:\n\n")
 		for _, r := range trials[len(trials)-1].Stops[0].Reports {
 			fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
 		}
 		fmt.Fprintln(out)
-		return f
+		return trials
 	})
 }
 
+// show plays trials, and prints their strips: on a terminal as they change, elsewhere once, at the end.
+func (o *options) show(ctx context.Context, trials findings) {
+	info, err := os.Stdout.Stat()
+	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	erase := ""
+	draw := func() {
+		text := strips(trials)
+		fmt.Print(erase, text)
+		erase = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(text, "\n"))
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- o.playAll(ctx, trials, func() {}) }()
+	for {
+		select {
+		case err := <-ended:
+			draw()
+			must.Do(err)
+			return
+		case <-time.After(column):
+			if live {
+				draw()
+			}
+		}
+	}
+}
+
 // strips returns the rows of the demo, below a legend and marks, while it is played or afterwards.
-func strips(trials []*trial) string {
+func strips(trials findings) string {
 	const stop = 10 + int(usualWarm/column)
-	removed := stop + int(trials[0].lags[0].Lag/column)
+	removed := stop + int(trials[0].lags[0]/column)
 	text := fmt.Sprintf("\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
 	text += fmt.Sprintf("%*s%-*s%s\n", stop, "", removed-stop, "stop", "the balancer learns of it")
 	text += fmt.Sprintf("%*s%-*s%s\n", stop, "", removed-stop, "|", "|")

@@ -11,9 +11,7 @@ import (
 )
 
 // findings are the results of a run.
-type findings struct {
-	Trials []*trial `json:"trials"`
-}
+type findings []*trial
 
 // part sums up some of a contender's stops.
 type part struct {
@@ -32,10 +30,10 @@ type part struct {
 // part sums up the stops of a contender with servers of a scene. Times leave out long-lived
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
-func (f *findings) part(in scene, contender, servers string) *part {
+func (f findings) part(in scene, contender, servers string) *part {
 	p := &part{Name: contender, kinds: map[load.Kind]int{}, Ours: contender == defaultHold}
 	var times []float64
-	for _, t := range f.Trials {
+	for _, t := range f {
 		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
 			continue
 		}
@@ -66,12 +64,12 @@ func (f *findings) part(in scene, contender, servers string) *part {
 
 // print prints the tables of the scenes, as the pages have them, and each stop in which a hold
 // lost requests.
-func (f *findings) print(out io.Writer) {
+func (f findings) print(out io.Writer) {
 	for _, s := range rollouts {
 		f.printTable(out, s)
 	}
 	fmt.Fprintln(out)
-	for _, t := range f.Trials {
+	for _, t := range f {
 		for _, s := range t.Stops {
 			if len(s.Failed) > 0 && len(s.Reports) > 0 && !t.Stalled {
 				fmt.Fprintf(out, "%s, %s, a lag of %.1f s: %s; %s\n", t.Contender, t.Server, s.Lag.Seconds(),
@@ -83,7 +81,7 @@ func (f *findings) print(out io.Writer) {
 
 // printTable prints a scene's table, with columns of failed requests for some of the servers
 // where a failure means something else.
-func (f *findings) printTable(out io.Writer, s scene) {
+func (f findings) printTable(out io.Writer, s scene) {
 	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	defer t.Flush()
 	headed := false

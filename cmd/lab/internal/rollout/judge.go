@@ -9,7 +9,7 @@ import (
 )
 
 // judge prints the claims of claims.txt about what was played, and whether each holds.
-func (f *findings) judge(out io.Writer) error {
+func (f findings) judge(out io.Writer) error {
 	broken := 0
 	say := func(holds bool, format string, args ...any) {
 		mark := "ok    "
@@ -37,9 +37,13 @@ func (f *findings) judge(out io.Writer) error {
 			in, cmp.Or(servers, "all"), name, figure, is, bound, limit, p.requests, p.Stops)
 	}
 	f.judgeWatch(say)
-	stalled := count(f.Trials, func(t *trial) bool { return t.Stalled })
-	all := len(f.Trials)
-	say(stalled*10 <= all, "the machine is quiet enough to tell: %d of %d rollouts left out", stalled, all)
+	stalled := 0
+	for _, t := range f {
+		if t.Stalled {
+			stalled++
+		}
+	}
+	say(stalled*10 <= len(f), "the machine is quiet enough to tell: %d of %d rollouts left out", stalled, len(f))
 	if broken > 0 {
 		return fmt.Errorf("%d promises broken", broken)
 	}

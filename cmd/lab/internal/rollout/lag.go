@@ -10,16 +10,10 @@ import (
 // longestLag bounds the lags of rollouts.
 const longestLag = 10 * time.Second
 
-// drawn is a lag: the time from the stop signal to the removal from the balancer, drawn from the
-// distribution of a row of lags.txt.
-type drawn struct {
-	Name string        `json:"lag"`
-	Lag  time.Duration `json:"lag_ns"`
-}
-
-// drawLags draws a lag from each distribution of a scene, in a drawn order. The lags depend on
-// the repetition and the server alone, so that every contender meets the same lags.
-func drawLags(in scene, repetition, server int) (all []drawn) {
+// drawLags draws a lag, the time from the stop signal to the removal from the balancer, from each
+// distribution of a scene in lags.txt, in a drawn order. The lags depend on the repetition and the
+// server alone, so that every contender meets the same lags.
+func drawLags(in scene, repetition, server int) (all []time.Duration) {
 	r := rand.New(rand.NewPCG(uint64(repetition), uint64(server)))
 	for _, cells := range rows("lags.txt") {
 		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
@@ -29,7 +23,7 @@ func drawLags(in scene, repetition, server int) (all []drawn) {
 		if seldom := duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
 			from, to = seldom, seldom*3/2
 		}
-		all = append(all, drawn{cells[0], from + time.Duration(r.Float64()*float64(to-from))})
+		all = append(all, from+time.Duration(r.Float64()*float64(to-from)))
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all

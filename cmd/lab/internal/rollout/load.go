@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -46,7 +45,7 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 			if s.has("websocket") {
 				return l.chat(c, deadline)
 			}
-			kind := c.HTTP(fmt.Sprintf("/%.3fms", ms(think)), body, deadline)
+			kind := c.HTTP("/"+think.Round(time.Millisecond).String(), body, deadline)
 			if kind == load.Answered {
 				l.Late(time.Since(planned) - think)
 			}

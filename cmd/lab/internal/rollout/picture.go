@@ -32,12 +32,12 @@ func number(n any) (value float64) {
 func seconds(ms any) string { return fmt.Sprintf("%.1f s", number(ms)/1000) }
 
 // draw draws the findings: the chart of rollouts, or the picture of the demo or the anatomy.
-func (f *findings) draw() string {
-	switch f.Trials[0].server.scene {
+func (f findings) draw() string {
+	switch f[0].server.scene {
 	case demo:
 		return draw("demo.svg", f, 114, 48)
 	case anatomy:
-		return drawAnatomy(f.Trials[0])
+		return drawAnatomy(f[0])
 	}
 	return f.chart()
 }
@@ -51,7 +51,7 @@ type charted struct {
 
 // chart draws how many requests failed with the contenders that lameduck's defaults are compared
 // with, and how long a stop took: a bar to the median, a line to the 95th percentile.
-func (f *findings) chart() string {
+func (f findings) chart() string {
 	var scenes []charted
 	top, longest := 56, 1.0
 	for _, s := range rollouts {

@@ -8,9 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -23,6 +21,7 @@ type options struct {
 	jobs      int // trials at a time
 	stops     int // in a trial, at most
 	run       string
+	quick     bool // only what the claims are about
 	lameduck  string
 	json, svg string // files to write, or ""
 
@@ -42,51 +41,36 @@ func (o *options) folder() (number int, dir string) {
 	return number, dir
 }
 
-// quick selects what the claims are about.
-const quick = `^steady: .* \| (bare|lameduck --until=quiet)$|` +
-	`^steady: (go.*|slow|pool) \| lameduck --until=drained$|` +
-	`^steady: (go.*|slow|haproxy|nginx) \| lameduck --until=(settled|quiet --quiet-for=1s)$|` +
-	`^steady: go \| sleep 14|` +
-	`^kept: dies, 30 s \| (bare|sleep 20.*|lameduck --until=quiet)$`
-
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: rollouts, repeat: 2, jobs: 16, stops: 4}
-	return o.main("rollout", args, out, func() *findings {
+	return o.main("rollout", args, out, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
 		o.dir = must.Get(stage.Enter(stage.All, true))
-		f := o.play(ctx, os.Stderr, o.plan(), progress)
+		f := o.plan()
+		must.Do(o.playAll(ctx, f, func() { fmt.Fprint(os.Stderr, ".") }))
 		f.print(out)
 		return f
 	})
 }
 
-// progress tells how many trials have been played.
-func progress(trials []*trial) string {
-	over := count(trials, func(t *trial) bool { return t.over.Load() })
-	return fmt.Sprintf("%d of %d rollouts\n", over, len(trials))
-}
-
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
 // and judges.
-func (o *options) main(name string, args []string, out io.Writer, play func() *findings) error {
+func (o *options) main(name string, args []string, out io.Writer, play func() findings) error {
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
-	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, two stops each")
+	f.BoolVar(&o.quick, "quick", false, "only what claims are about, once, two stops each")
 	lameduck, err := stage.Parse(f, args)
 	if err != nil {
 		return err
 	}
 	o.lameduck = lameduck
-	if *isQuick {
+	if o.quick {
 		o.repeat, o.jobs, o.stops = 1, 10, 2
-		if o.run == "" {
-			o.run = quick
-		}
 	}
 	return must.Try(func() {
 		found := play()
@@ -98,33 +82,4 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 		}
 		must.Do(found.judge(out))
 	})
-}
-
-// play plays trials, and shows them meanwhile: on a terminal as they change, elsewhere once, at
-// the end.
-func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, show func([]*trial) string) *findings {
-	info, err := screen.Stat()
-	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-	erase := ""
-	draw := func() {
-		text := show(trials)
-		fmt.Fprint(screen, erase, text)
-		erase = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(text, "\n"))
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- o.playAll(ctx, trials) }()
-	ticks := time.NewTicker(column)
-	defer ticks.Stop()
-	for {
-		select {
-		case err := <-ended:
-			draw()
-			must.Do(err)
-			return &findings{trials}
-		case <-ticks.C:
-			if live {
-				draw()
-			}
-		}
-	}
 }

@@ -95,7 +95,7 @@ func (s *server) is(cell string) bool {
 	if word, not := strings.CutPrefix(cell, "!"); not {
 		return !s.has(word)
 	}
-	return cell == "" || cell == s.balancer || s.has(cell)
+	return cell == "" || cell == s.name || cell == s.balancer || s.has(cell)
 }
 
 // serverOf returns a server by name.

@@ -19,9 +19,8 @@ import (
 // trial is one rollout: the replicas are replaced one after the other, and each stop meets
 // another lag.
 type trial struct {
-	Contender  string `json:"contender"`
-	Server     string `json:"server"`
-	Repetition int    `json:"repetition"`
+	Contender string `json:"contender"`
+	Server    string `json:"server"`
 
 	Stops   []*stop `json:"stops"`
 	Stalled bool    `json:"stalled"`         // the machine stood still in all attempts
@@ -29,7 +28,7 @@ type trial struct {
 
 	contender *contender
 	server    *server
-	lags      []drawn
+	lags      []time.Duration
 	load      *sender
 	over      atomic.Bool
 	o         *options
@@ -39,7 +38,7 @@ type trial struct {
 
 // stop is the outcome of stopping one replica.
 type stop struct {
-	drawn
+	Lag         time.Duration     `json:"lag_ns"`
 	StopMS      float64           `json:"stop_ms"` // from the stop signal to the exit
 	Killed      bool              `json:"killed"`  // at the end of the grace period
 	Requests    int               `json:"requests"`
@@ -54,9 +53,6 @@ type stop struct {
 // Losses returns the number of requests that failed.
 func (s *stop) Losses() int { return load.Failed(s.Failed) }
 
-// LagMS returns the lag in milliseconds.
-func (s *stop) LagMS() int64 { return s.Lag.Milliseconds() }
-
 // report returns the report of the end of the hold.
 func (s *stop) report() stage.Report {
 	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
@@ -66,17 +62,17 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // plan returns every trial in the order of play: the contenders of a server one after the other, so
 // that a busy time of the machine does not meet one contender alone.
-func (o *options) plan() (all []*trial) {
+func (o *options) plan() (all findings) {
 	selected := must.Get(regexp.Compile(o.run))
 	for n := range o.repeat {
 		for i, s := range servers {
 			for _, c := range contenders {
 				name := fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)
-				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) || !selected.MatchString(name) {
+				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
 					continue
 				}
 				lags := drawLags(s.scene, n, i)
-				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
+				all = append(all, &trial{Contender: c.name, Server: s.name, contender: c, server: s,
 					lags: lags[:min(o.stops, len(lags))], o: o, load: &sender{server: s, seed: uint64(n)}})
 			}
 		}
@@ -85,10 +81,10 @@ func (o *options) plan() (all []*trial) {
 	return all
 }
 
-// playAll plays the trials of scene after scene, so many at a time, and returns the first
-// error. The losses of clients that never let go are a matter of milliseconds, and the
+// playAll plays the trials of scene after scene, so many at a time, calls over after
+// each, and returns the first error. The losses of clients that never let go are a matter of milliseconds, and the
 // processors shall be free then: a quarter as many are played.
-func (o *options) playAll(ctx context.Context, trials []*trial) error {
+func (o *options) playAll(ctx context.Context, trials findings, over func()) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	for _, s := range o.scenes {
@@ -106,6 +102,7 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 			if err := must.Try(func() { t.settle(ctx) }); err != nil {
 				fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
 			}
+			over()
 		})
 	}
 	return context.Cause(ctx)
@@ -113,7 +110,7 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 
 // loses reports whether a trial of the demo is to lose requests.
 func (t *trial) loses() bool {
-	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0].Lag
+	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0]
 }
 
 // settle plays a trial, and again if the machine stood still, whatever the result.
@@ -130,16 +127,6 @@ func (t *trial) settle(ctx context.Context) {
 		}
 	}
 	t.over.Store(true)
-}
-
-// count returns the number of trials for which is is true.
-func count(trials []*trial, is func(*trial) bool) (n int) {
-	for _, t := range trials {
-		if is(t) {
-			n++
-		}
-	}
-	return n
 }
 
 // run plays the trial once.
@@ -186,9 +173,9 @@ func (t *trial) run(ctx context.Context) {
 
 // stop stops a replica as the contender does. The clock of the lag starts with the stop signal.
 // stop returns when the replica is gone and removed from the balancer.
-func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
+func (t *trial) stop(ctx context.Context, old *replica, lag time.Duration) *stop {
 	old.MustRun()
-	s := &stop{drawn: lag, Failed: map[load.Kind]int{}, began: time.Now()}
+	s := &stop{Lag: lag, Failed: map[load.Kind]int{}, began: time.Now()}
 	if old.watch != nil {
 		old.watch.Process.Signal(syscall.SIGTERM)
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -83,10 +81,10 @@ func (w *watcher) verdict() (c *cost) {
 // counts may be a few apart: when a server dies in the middle of a response, the kernel shows no
 // request that waits for an answer, and a response that was on its way may yet arrive. Long-lived
 // connections are left out: watch counts those that wait for an answer.
-func (f *findings) judgeWatch(say func(holds bool, format string, args ...any)) {
+func (f findings) judgeWatch(say func(holds bool, format string, args ...any)) {
 	const few, percent = 3, 5
 	stops, counted, failed, broken := 0, 0, 0, ""
-	for _, t := range f.Trials {
+	for _, t := range f {
 		apart, lost := 0, 0
 		for _, s := range t.Stops {
 			if s.Watch == nil || t.Stalled || t.server.has("websocket") {
@@ -105,16 +103,5 @@ func (f *findings) judgeWatch(say func(holds bool, format string, args ...any)) 
 	}
 	if stops > 0 {
 		say(broken == "", "lameduck watch, in %d stops, counted %d lost requests, and the clients %d%s", stops, counted, failed, broken)
-	}
-}
-
-// print prints the two lines about the end of one port, or why there are none.
-func (c *cost) print(out io.Writer, shared error) {
-	if c == nil {
-		fmt.Fprintf(out, "  (left out: it would count what other programs of this network lose, too: %v)\n", shared)
-		return
-	}
-	for _, line := range strings.SplitN(c.Message, "; ", 2) {
-		fmt.Fprintf(out, "  lameduck: watch: %s\n", line)
 	}
 }
