@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // The names of contenders for other code.
@@ -46,10 +47,7 @@ func (b *bench) inits(lameduck string) (field []contender) {
 // build makes a command without any runtime: raw has two, by their entry points.
 func (b *bench) build(entry string) (path string) {
 	path = filepath.Join(b.dir, entry)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -E main."+entry, "-o", path, "./internal/bench/raw")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	said, err := cmd.CombinedOutput()
-	must.Be(err == nil, "cannot build: %v: %v\n%s", cmd.Args, err, said)
+	must.Do(stage.Shell(`CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -E main.$1" -o "$2" ./internal/bench/raw`, entry, path))
 	return path
 }
 

@@ -14,6 +14,7 @@ type contender struct {
 	words  []string      // before the server's
 	sleep  time.Duration // before TERM, as in a preStop hook
 	scenes []string
+	chart  []string // scenes
 }
 
 // The names of contenders that the code is about: lameduck's defaults, which the chart marks, and
@@ -27,15 +28,10 @@ var contenders = readContenders()
 
 func readContenders() (all []*contender) {
 	for _, cells := range rows("contenders.txt") {
-		all = append(all, &contender{cells[0], strings.Fields(cells[1]), duration(cells[2]), strings.Fields(cells[3])})
+		all = append(all, &contender{cells[0], strings.Fields(cells[1]), duration(cells[2]), strings.Fields(cells[3]), strings.Fields(cells[4])})
 	}
 	return all
 }
-
-// charted reports whether the contender is in the chart of a scene.
-func (c *contender) charted(s scene) bool { return slices.Contains(c.scenes, string(s)+"*") }
-
-func (c *contender) plays(s scene) bool { return slices.Contains(c.scenes, string(s)) || c.charted(s) }
 
 // claimed reports whether a claim for quick runs is about the contender with a server.
 func (c *contender) claimed(s *server) bool {

@@ -40,7 +40,11 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 	random := rand.New(rand.NewPCG(l.seed, 0))
 	l.Send(ctx, func() (pause time.Duration, ask func(time.Time) load.Kind) {
 		think := s.min + time.Duration(random.Float64()*float64(s.max-s.min))
-		return s.pause(random), func(planned time.Time) load.Kind {
+		gap := float64(time.Second) / s.rate
+		if s.has("random") { // the gaps of many independent clients, a Poisson process
+			gap *= random.ExpFloat64()
+		}
+		return time.Duration(gap), func(planned time.Time) load.Kind {
 			deadline := planned.Add(think + requestTimeout)
 			if s.has("websocket") {
 				return l.chat(c, deadline)

@@ -57,7 +57,7 @@ func (f findings) chart() string {
 	for _, s := range rollouts {
 		now := charted{titles[s], top, 1, nil}
 		for _, c := range contenders {
-			if p := f.part(s, c.name, ""); c.charted(s) && p.Stops > 0 {
+			if p := f.part(s, c.name, ""); slices.Contains(c.chart, string(s)) && p.Stops > 0 {
 				now.Rows = append(now.Rows, p)
 				now.Most = max(now.Most, p.Failed)
 				longest = max(longest, p.Late)

@@ -3,7 +3,6 @@ package rollout
 import (
 	"embed"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +33,7 @@ type scene string
 const (
 	steady scene = "steady" // dense traffic behind balancers that let go
 	kept   scene = "kept"   // clients that never let go of connections
+	closes scene = "closes" // the same, of a server that closes them at its end
 	sparse scene = "sparse" // thin traffic
 
 	demo    scene = "demo"    // one stop, without privileges and other programs
@@ -41,11 +41,12 @@ const (
 )
 
 // rollouts are the scenes of lab rollout.
-var rollouts = []scene{steady, kept, sparse}
+var rollouts = []scene{steady, kept, closes, sparse}
 
 var titles = map[scene]string{
 	steady: "steady traffic, balancers that let go",
 	kept:   "clients that never let go: pools of connections through kube-proxy",
+	closes: "the same, and the server closes the connections at its end",
 	sparse: "sparse traffic: a request every four seconds at each replica",
 }
 
@@ -101,15 +102,6 @@ func (s *server) is(cell string) bool {
 // serverOf returns a server by name.
 func serverOf(name string) *server {
 	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.name == name })]
-}
-
-// pause returns the time from one planned request to the next.
-func (s *server) pause(r *rand.Rand) time.Duration {
-	mean := float64(time.Second) / s.rate
-	if s.has("random") { // the gaps of many independent clients, a Poisson process
-		mean *= r.ExpFloat64()
-	}
-	return time.Duration(mean)
 }
 
 // command returns the command line of a replica at an address. dir is the replica's alone.

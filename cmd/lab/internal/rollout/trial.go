@@ -68,7 +68,7 @@ func (o *options) plan() (all findings) {
 		for i, s := range servers {
 			for _, c := range contenders {
 				name := fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)
-				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
+				if !slices.Contains(o.scenes, s.scene) || !slices.Contains(c.scenes, string(s.scene)) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
 					continue
 				}
 				lags := drawLags(s.scene, n, i)
@@ -89,7 +89,7 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 	defer fail(nil)
 	for _, s := range o.scenes {
 		jobs := o.jobs
-		if s == kept {
+		if s == kept || s == closes {
 			jobs = (jobs + 3) / 4
 		}
 		var losing sync.Mutex
