@@ -31,7 +31,6 @@ type Tally struct {
 	Kinds   map[Kind]int `json:"kinds"`
 	Slow    int          `json:"slow"`    // answered after more than a second
 	LateMS  int          `json:"late_ms"` // the longest delay behind the plan
-	Load    float64      `json:"load"`    // the machine's highest load average, in a cluster
 }
 
 // slow bounds the time to an answer. After the loss of the first SYN an answer takes longer.

@@ -149,7 +149,7 @@ func (r *row) text() string {
 		}
 	}
 	slices.Sort(took)
-	return fmt.Sprintf("%d failed of %d (by rollout: %v; %s), %d slow, up to %d ms late; stop to exit %.0f s, at most %.0f s; ended by %v",
-		load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds), r.Failed, load.Summary(r.Tally.Kinds), r.Tally.Slow, r.Tally.LateMS,
+	return fmt.Sprintf("%d failed of %d (by rollout: %v; %s), up to %d ms late; stop to exit %.0f s, at most %.0f s; ended by %v",
+		load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds), r.Failed, load.Summary(r.Tally.Kinds), r.Tally.LateMS,
 		took[len(took)/2], took[len(took)-1], ends)
 }

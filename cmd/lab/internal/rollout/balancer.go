@@ -111,7 +111,6 @@ func (h *haproxy) remove(r *replica) { h.say("", "set server pods/s%d state main
 func (h *haproxy) say(want, format string, args ...any) {
 	conn := must.Get(net.Dial("unix", h.socket()))
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
 	fmt.Fprintf(conn, format+"\n", args...)
 	answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
 	must.Be(strings.Contains(answer, want) && (want != "" || answer == ""), "haproxy answers %q", answer)

@@ -17,12 +17,8 @@ type contender struct {
 	chart  []string // scenes
 }
 
-// The names of contenders that the code is about: lameduck's defaults, which the chart marks, and
-// the oracle.
-const (
-	defaultHold = "lameduck --until=quiet"
-	oracle      = "oracle"
-)
+// oracle gets TERM at the moment of the removal.
+const oracle = "oracle"
 
 var contenders = readContenders()
 

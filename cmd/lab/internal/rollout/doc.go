@@ -20,8 +20,8 @@
 //
 // Rules for a fair comparison:
 //
-//   - Every contender meets the same servers, the same load and the same lags, in a drawn
-//     order, some rollouts at a time. The seed alone decides all of these.
+//   - Every contender meets the same servers, the same load and the same lags, some rollouts at a
+//     time, those of a server beside each other.
 //   - The lag's clock starts with the stop signal. A new replica is in the balancer before
 //     an old replica is stopped, and the next stop waits until the old replica is gone and
 //     removed.
@@ -29,41 +29,39 @@
 //     of an answer counts from the planned time. Neither the balancer nor the client
 //     retries.
 //   - A failure belongs to the stop in whose time the request ended.
-//   - lameduck watch looks on beside each replica from a second before its stop on, and the run
+//   - lameduck watch looks on beside each replica from a moment before its stop on, and the run
 //     fails if it does not count what the clients lost.
 //   - Where the machine stood still for so long that a hold may have seen silence, the
 //     rollout is played again, whatever the result, and after the last attempt left out. The
 //     output has the number of such rollouts.
 //
-// The servers form scenes, each with a table and claims (rows/claims.txt) of its own, since a
-// failure means something else in each:
+// The contenders, servers, lags and claims are the rows of tables. The servers form scenes, each with
+// a table and claims of its own, since a failure means something else in each:
 //
 //   - steady: dense traffic behind balancers that let go. A hold that watches traffic loses
-//     no request.
+//     no request. WebSockets last until the server ends, and only opening one can fail.
 //   - kept: clients that never let go. A client has 24 connections, uses the connections in
 //     turn, and looks before each use whether the server has closed the connection, as
 //     pools of HTTP clients do. The requests are POSTs of 10 to 30 ms at random times, one
 //     of which is in flight at each replica on average; a full pool makes requests wait.
-//     The kubelet's readiness probe comes too, from the clients' address. No delay ends
-//     such traffic. The claim is that a hold loses at most a tenth of the requests that a
-//     sleep of the same length loses. In a grace period of 60 s the hold ends by itself, in
+//     No delay ends such traffic. The claim is that a hold loses at most a tenth of the requests
+//     that a sleep of the same length loses. In a grace period of 60 s the hold ends by itself, in
 //     one of 30 s the ceiling comes first.
-//   - sparse: traffic that is thin (a request in some four seconds at each replica), comes
-//     in bursts of ten with long pauses, or has stragglers (3 % of the clients come to the
-//     end of the lag, all others to a tenth or half of the lag at most). A silence proves
-//     little there, and every silence loses requests by design, so only the hold with a
+//   - closes: the same, before a graceful server. A sleep of the same length loses as few.
+//   - sparse: traffic that is thin, a request in some four seconds at each replica. A silence
+//     proves little there, and every silence loses requests by design, so only the hold with a
 //     floor as long as the longest lag is claimed to lose none.
 //   - demo: one stop of a server that handles no signals, by four contenders side by side.
 //     It needs no privileges and no other programs: the replicas are processes on the
-//     loopback interface, behind kube-proxy, which takes them by turns. lameduck watch needs a
-//     network namespace without other losses: contenders that lose play one after the other
-//     there, and where the machine makes none, watch is left out.
+//     loopback interface. lameduck watch needs a network namespace without other losses:
+//     contenders that lose play one after the other there, and where the machine makes none, watch
+//     is left out.
 //   - anatomy: one stop of lameduck, which docs/stop.svg shows, played like the demo.
 //
-// The clients of kept, of the demo, and those with stragglers, are behind kube-proxy: a new
-// connection goes to a replica that is drawn among those not yet removed, and stays there. The
-// client draws, at connect(2), and connects directly. That comes to the same as kube-proxy's
-// rules, which draw a replica for the first packet of a connection; the kernel's connection
+// The clients of the scenes other than steady and sparse are behind kube-proxy: a new connection goes
+// to the next of the replicas that are not yet removed, and stays there. The client picks the
+// replica, at connect(2), and connects directly. That comes to the same as kube-proxy's
+// rules, which pick a replica for the first packet of a connection; the kernel's connection
 // tracking translates all further packets alike, whatever becomes of the rules. Servers see
 // the client's address in both cases, and when a server has gone, its network remains for a
 // while and refuses. Left out are connection tracking's own faults and the node's address

@@ -24,14 +24,13 @@ type part struct {
 	killed   int
 	// The median and the 95th percentile of the times from the stop signal to the exit, in milliseconds.
 	Median, Late float64
-	Ours         bool // lameduck by default
 }
 
 // part sums up the stops of a contender with servers of a scene. Times leave out long-lived
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
 func (f findings) part(in scene, contender, servers string) *part {
-	p := &part{Name: contender, kinds: map[load.Kind]int{}, Ours: contender == defaultHold}
+	p := &part{Name: contender, kinds: map[load.Kind]int{}}
 	var times []float64
 	for _, t := range f {
 		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {

@@ -22,7 +22,7 @@ type replica struct {
 	port   int         // its own, which tells watch the replicas of the demo apart
 	slot   int         // in the balancer
 	picked []time.Time // when kube-proxy chose it
-	watch  *watcher    // nil: none
+	watch  watcher     // its Program is nil without one
 }
 
 func (r *replica) addr() string { return fmt.Sprintf("%s:%d", r.host, r.port) }
@@ -51,9 +51,7 @@ func (t *trial) start(ctx context.Context) *replica {
 // close ends the replica in any state, and its network.
 func (r *replica) close() {
 	r.Close()
-	if r.watch != nil {
-		r.watch.Close()
-	}
+	r.watch.Close()
 }
 
 // Roles are the programs of the experiment, by the first argument.

@@ -47,7 +47,7 @@ func TestBroken(t *testing.T) {
 		// The strips have a column of time once all its requests have ended.
 		`(?s)bare +\.[.x]*x[.x]*\. 0\.\d s, \d+ failed.*BROKEN  demo, all: lameduck: lost`: {"demo"},
 		`(?s)\| lameduck --until=quiet +\| \d+ .*<text x="8">lameduck.*BROKEN  steady, all: lameduck --until=quiet: lost.*BROKEN  lameduck watch`: {
-			"rollout", "-quick", "-svg=/dev/stdout", `-run=steady: go \| ` + defaultHold + "$"},
+			"rollout", "-quick", "-svg=/dev/stdout", `-run=steady: go \| lameduck --until=quiet$`},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()

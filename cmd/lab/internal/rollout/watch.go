@@ -46,19 +46,19 @@ func (t *trial) watch(ctx context.Context, r *replica) {
 	defer in.Close() // or out would have no end
 	cmd := stage.Command(ctx, words...)
 	cmd.Stdout = in
-	r.watch = &watcher{stage.Start(cmd), json.NewDecoder(out)}
+	r.watch = watcher{stage.Start(cmd), json.NewDecoder(out)}
 	r.watch.next()
 }
 
 // endWatch ends watch beside the latest stop, to which tally gives the failures up to now.
 func (t *trial) endWatch() {
-	if n := len(t.Stops); n > 0 && t.replicas[n-1].watch != nil {
+	if n := len(t.Stops); n > 0 && t.replicas[n-1].watch.Program != nil {
 		t.Stops[n-1].Watch = t.replicas[n-1].watch.verdict()
 	}
 }
 
 // next returns the next line.
-func (w *watcher) next() *cost {
+func (w watcher) next() *cost {
 	c := &cost{}
 	err := w.lines.Decode(c)
 	must.Be(err == nil, "no verdict: %w: %s", err, w.Said())
@@ -66,7 +66,7 @@ func (w *watcher) next() *cost {
 }
 
 // verdict returns what watch counted up to now.
-func (w *watcher) verdict() (c *cost) {
+func (w watcher) verdict() (c *cost) {
 	now := time.Now()
 	for c = w.next(); c.EndedMS == nil; c = w.next() {
 		if c.Refused != nil && c.Time.After(now) {
