@@ -29,12 +29,8 @@ type Tally struct {
 	Sent    int          `json:"sent"`    // requests begun
 	Settled int          `json:"settled"` // the first so many of Sent have ended
 	Kinds   map[Kind]int `json:"kinds"`
-	Slow    int          `json:"slow"`    // answered after more than a second
 	LateMS  int          `json:"late_ms"` // the longest delay behind the plan
 }
-
-// slow bounds the time to an answer. After the loss of the first SYN an answer takes longer.
-const slow = time.Second
 
 // Reset forgets the results, and begins anew.
 func (s *Sender) Reset() {
@@ -84,9 +80,6 @@ func (s *Sender) End(number int, kind Kind) {
 	r.At, r.Kind = time.Now(), kind
 	for s.Settled < s.Sent && !s.results[s.Settled].At.IsZero() {
 		s.Settled++
-	}
-	if kind == Answered && r.At.Sub(r.Planned) > slow {
-		s.Slow++
 	}
 }
 

@@ -87,13 +87,10 @@ func (b *bench) median(what, name string) float64 {
 	return slices.Sorted(slices.Values(samples))[len(samples)/2]
 }
 
-// format returns a value with three digits or more, and nothing for NaN.
+// format returns a value with two decimals at most, and nothing for NaN.
 func format(value float64) string {
-	switch {
-	case math.IsNaN(value):
+	if math.IsNaN(value) {
 		return ""
-	case value < 100:
-		return fmt.Sprintf("%.3g", value)
 	}
-	return fmt.Sprintf("%.0f", value)
+	return fmt.Sprint(math.Round(100*value) / 100)
 }
