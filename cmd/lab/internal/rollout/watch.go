@@ -43,10 +43,10 @@ func (t *trial) watch(ctx context.Context, r *replica) {
 	}
 	out, in, err := os.Pipe() // has room for the lines of a stop
 	must.Do(err)
-	defer in.Close() // or out would have no end
 	cmd := stage.Command(ctx, words...)
 	cmd.Stdout = in
 	r.watch = watcher{stage.Start(cmd), json.NewDecoder(out)}
+	in.Close() // or out would have no end
 	r.watch.next()
 }
 
