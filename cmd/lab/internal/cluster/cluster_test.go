@@ -117,7 +117,8 @@ func TestJudge(t *testing.T) {
 		broken bool
 	}{
 		"by chance":          {[]row{played("dies fixed", 12, ""), played("ours dies", 2, quiet)}, false},
-		"more than a tenth":  {[]row{played("dies fixed", 12, ""), played("ours dies", 3, quiet)}, true},
+		"more than chance":   {[]row{played("dies fixed", 12, ""), played("ours dies", 3, quiet)}, true},
+		"more than a tenth":  {[]row{played("dies fixed", 100, ""), played("ours dies", 11, quiet)}, true},
 		"a tenth":            {[]row{played("dies fixed", 100, ""), played("ours dies", 10, quiet)}, false},
 		"a lost request":     {[]row{played("ours", 1, quiet)}, true},
 		"no hold":            {[]row{played("ours", 0, "TERM: holding")}, true},
