@@ -77,8 +77,8 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 
 // show plays trials, and prints their strips: on a terminal as they change, elsewhere once, at the end.
 func (o *options) show(ctx context.Context, trials findings) {
-	info, err := os.Stdout.Stat()
-	live := err == nil && info.Mode()&os.ModeCharDevice != 0
+	info := must.Get(os.Stdout.Stat())
+	live := info.Mode()&os.ModeCharDevice != 0
 	erase := ""
 	draw := func() {
 		text := strips(trials)
