@@ -9,7 +9,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/kept"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -23,7 +22,7 @@ const usage = `usage: lab COMMAND [flags]
   rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
                     requests and stop times, beside tini and sleeps (-quick)
   kept LAMEDUCK     stops of servers whose clients never let go of connections: what
-                    --close-idle loses, beside other holds (-n, -run, -json)
+                    --close-idle loses, beside other holds (-n, -run)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
                     (-footprint, -quick)
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
@@ -36,7 +35,7 @@ lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 
 var commands = stage.Commands{
 	"rollout": rollout.Run,
-	"kept":    kept.Run,
+	"kept":    truth.Kept,
 	"bench":   bench.Run,
 	"soak":    soak.Run,
 	"cluster": cluster.Run,

@@ -27,12 +27,15 @@
 //	tcp mptcp tls tls-h2 websocket          streams: see Take of Stream in peers
 //	http https https12 h2 h2c               net/http: see Take of site
 //	grpc                                    grpc-go: see Take of channel
+//	undici requests httpclient              libraries of Node, Python and Java: see programs
 //	port=8099 peer=1 ping=2s front          see the fields of play
-//	pool burst=3 think=20ms share=4         clients that keep their connections: see runPool of lab truth
+//	pool burst=3 think=20ms share=4 lifo    clients that keep their connections: see runPool of lab truth
+//	work=20ms slow                          how long THINK is: see the fields of play
 //
 // All clients know the steps wait D, until MOMENT, run SCRIPT, syn, signal NAME (to lameduck), and
 // ingress: nginx or haproxy in front of the server, which lets go of the server at "ingress gone".
-// In an argument THINK is 20ms, or 300ms one time in eight, and ADDRESS the client's.
+// In an argument THINK is 20ms, or 300ms one time in eight, SECONDS the same in seconds, NAME the
+// request's, and ADDRESS the client's.
 //
 // The hold must not end before the last step that counts (E), and a request that fails is
 // lost. Of a pool only the lost requests count; a request for which the server has left no
@@ -56,7 +59,8 @@
 //	ends=kept   the reason in lameduck's report
 //	graceful    the server finishes the requests in flight at its signal, as under a preset:
 //	            a signal before E is right, and only a lost request is early
-//	race        see keptTally of lab truth
+//	race        connections are kept to the signal: a request that was on its way when the server
+//	            closed its connection is right, and the server must close all connections
 //	unasked     --close-idle closes no connection
 //	rtt=10ms    clients are so far away
 //	precise     a few milliseconds decide
@@ -64,4 +68,7 @@
 //	            docs/how-long.md, and the verdict that is no fault
 //	quick       in make test: ends within 25 s
 //	far         the row has a twin with remote clients; quickfar: which is in make test
+//
+// Those of lab kept, whose rows, in kept.txt, are judged by what was lost, are lag, sleep, stop,
+// nobody and retries: see the fields of Row.
 package plays

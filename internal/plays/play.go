@@ -31,6 +31,9 @@ type Play struct {
 	Burst int           // requests at a time
 	Think time.Duration // the average time from an answer to the next request
 	Share int           // so many requests at a time on a connection
+	LIFO  bool          // the connection that was used last is the first to be used again
+	Work  time.Duration // THINK is half of this to one and a half; 0: see randomThink of lab truth
+	Slow  bool          // THINK is ten times as long one time in ten
 }
 
 // Forever is longer than any trial.
@@ -76,6 +79,12 @@ func (p *Play) word(word string, sessions Sessions) {
 		p.Pool = true
 	case "front":
 		p.Front = true
+	case "lifo":
+		p.LIFO = true
+	case "slow":
+		p.Slow = true
+	case "work":
+		p.Work = Duration(value)
 	case "first":
 		p.First = sessions.Steps(value)
 	case "on":

@@ -32,7 +32,14 @@ type Row struct {
 	RTT     time.Duration
 	Precise bool // milliseconds matter: the trial runs beside few others
 	Unasked bool // --close-idle closes no connection
-	Race    bool // connections are kept to the signal; see keptTally
+	Race    bool // connections are kept to the signal
+
+	// Of lab kept.
+	Lag          time.Duration // from TERM until new connections of pools go to another server
+	Sleep        time.Duration // in place of lameduck: the stop of the server comes so late
+	Stop         string        // its signal then, as lameduck's presets have it
+	Unprivileged bool          // the server is another user's than root
+	Retries      bool          // the clients send again what the server has not processed
 
 	// When the signal should be sent, as doc.go says.
 	NotBefore time.Duration
@@ -78,7 +85,7 @@ func Table() []Row {
 
 // parseRow returns the case of a row, and its remote twin if it has one.
 func parseRow(columns []string, limits map[string][]string, sessions Sessions) []Row {
-	near := Row{Name: columns[0], Server: strings.Fields(columns[1]), QuietFor: defaultQuietFor}
+	near := Row{Name: columns[0], Server: strings.Fields(columns[1]), QuietFor: defaultQuietFor, Stop: "TERM"}
 	near.Plays = Parse(columns[2], sessions)
 	twin := near
 	twin.Name += ", remote"
@@ -123,6 +130,16 @@ func (c *Row) option(word string, limits map[string][]string) {
 		c.Reason = value
 	case "cut":
 		c.MayCut = Number(value)
+	case "lag":
+		c.Lag = Duration(value)
+	case "sleep":
+		c.Sleep = Duration(value)
+	case "stop":
+		c.Stop = value
+	case "nobody":
+		c.Unprivileged = true
+	case "retries":
+		c.Retries = true
 	case "limit":
 		known := limits[value]
 		if known[1] == "both" || (known[1] == "far") == c.Remote {
@@ -151,9 +168,9 @@ func (c *Row) Arguments() []string {
 	return words
 }
 
-// Find returns the case with a name, or nil.
+// Find returns the case of a table with a name, or nil.
 func Find(name string) *Row {
-	for _, c := range Table() {
+	for _, c := range append(Table(), Kept()...) {
 		if c.Name == name {
 			return &c
 		}

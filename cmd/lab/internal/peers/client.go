@@ -10,13 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // Client says how to connect.
 type Client struct {
-	Protocol string // tcp, mptcp, tls, tls-h2, websocket; http, https, https12, h2, h2c; grpc
+	Protocol string // tcp, mptcp, tls, tls-h2, websocket; http, https, https12, h2, h2c; grpc; or one of programs
 	Server   string // an address for Dial
+	Dir      string // of a program
 	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
 	Renewed  bool          // HTTP with a connection for each request
 	Conns    int           // of HTTP, at most; 0: any number
@@ -41,11 +44,15 @@ func (c *Client) Open() (Link, error) {
 	case "grpc":
 		return c.channel()
 	}
+	if _, known := programs[c.Protocol]; known {
+		p := &program{}
+		return p, must.Try(func() { p.start(c) })
+	}
 	conn, err := c.Dial(context.Background(), "tcp", c.Server)
 	if err != nil {
 		return nil, err
 	}
-	return c.Over(conn)
+	return c.over(conn)
 }
 
 // tls returns a client's configuration, with TLS 1.2 where the protocol says so.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // ServerEnd is the server's address in lab truth.
@@ -39,12 +41,18 @@ var include = regexp.MustCompile(`(?m)^# include .*$`)
 
 func read(name string) string { return string(must.Get(scripts.ReadFile("scripts/" + name))) }
 
-// Missing returns which of the needs of a server, and of others, the machine lacks. The first line
+// Missing returns which of the needs of a row, and of others, the machine lacks. The first line
 // of a server's script has the names of its programs, patterns of the files it needs, and
 // "other-users" if it needs another than root.
-func Missing(server string, others ...string) (lacking []string) {
-	first, _, _ := strings.Cut(Script(server), "\n")
-	for _, need := range append(strings.Fields(first)[2:], others...) {
+func Missing(row *plays.Row, others ...string) (lacking []string) {
+	first, _, _ := strings.Cut(Script(row.Server[0]), "\n")
+	needs := append(strings.Fields(first)[2:], others...)
+	for _, p := range row.Plays {
+		if program, known := programs[p.Protocol]; known {
+			needs = append(needs, program.name, program.library)
+		}
+	}
+	for _, need := range needs {
 		_, err := exec.LookPath(need)
 		files, _ := filepath.Glob(need)
 		if err != nil && len(files) == 0 && (need != "other-users" || !otherUsers()) {

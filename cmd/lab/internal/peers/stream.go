@@ -26,8 +26,8 @@ type Stream struct {
 	Last bool
 }
 
-// Over begins the client's protocol on a connection.
-func (c *Client) Over(conn net.Conn) (*Stream, error) {
+// over begins the client's protocol on a connection.
+func (c *Client) over(conn net.Conn) (*Stream, error) {
 	var err error
 	switch c.Protocol {
 	case "tcp", "mptcp":

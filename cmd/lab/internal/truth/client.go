@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -38,22 +41,73 @@ func (t *trial) client(p *play) *client {
 
 // open opens a connection, and takes the first steps on it.
 func (c *client) open() (peers.Link, error) {
-	how := peers.Client{Protocol: c.p.Protocol, Server: c.server(), Dial: c.dial, Sleep: c.t.sleep,
+	how := peers.Client{Protocol: c.p.Protocol, Server: c.server(), Dir: c.t.dir, Dial: c.dial, Sleep: c.t.sleep,
 		Renewed: c.p.Renewed, Ping: c.p.Ping, Limit: plays.Forever}
-	l, err := how.Open()
-	for _, step := range c.p.First {
-		if err == nil {
-			err = c.take(l, step)
-		}
+	if c.t.c.Lag > 0 && strings.HasPrefix(how.Protocol, "http") {
+		how.Conns = c.p.Share // a pool of the library's
 	}
-	return l, err
+	link, err := how.Open()
+	if err == nil {
+		err = c.take(link, c.p.First, request{})
+	}
+	return link, err
 }
 
 func (c *client) server() string {
-	if c.p.Front {
+	host := peers.ServerEnd.String()
+	switch {
+	case c.p.Front:
 		return ingress
+	case c.p.Pool && c.t.moved.Load():
+		host = clientEnd
 	}
-	return fmt.Sprintf("%s:%d", peers.ServerEnd, c.p.Port)
+	return fmt.Sprintf("%s:%d", host, c.p.Port)
+}
+
+// request has the words in which requests with the same steps differ.
+type request struct {
+	name  string
+	think time.Duration // how long the server works on it
+}
+
+// take takes steps.
+func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error) {
+	think := r.think.Seconds()
+	words := strings.NewReplacer("THINK", fmt.Sprintf("%.4gms", think*1000), "SECONDS", fmt.Sprint(think),
+		"NAME", r.name, "ADDRESS", c.addr.String())
+	for _, step := range steps {
+		step.Arg = words.Replace(step.Arg)
+		if err = c.step(link, step); err != nil {
+			return err
+		}
+		if !c.p.Aside && !c.p.Pool && counts(step) {
+			c.t.answered()
+		}
+	}
+	return nil
+}
+
+// counts reports that the end of a step is a moment that the hold should wait for.
+func counts(s plays.Step) bool { return s.Verb != "wait" && s.Verb != "until" && s.Verb != "close" }
+
+func (c *client) step(link peers.Link, step plays.Step) error {
+	switch step.Verb {
+	case "wait":
+		c.t.sleep(plays.Duration(step.Arg))
+	case "until":
+		c.t.wait(plays.Duration(step.Arg))
+	case "run":
+		return stage.Shell(step.Arg)
+	case "ingress":
+		return c.t.ingress(step.Arg)
+	case "signal":
+		return c.t.signal(step.Arg)
+	case "syn":
+		c.syn()
+	default:
+		return link.Take(step)
+	}
+	return nil
 }
 
 // ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
@@ -74,12 +128,12 @@ func (t *trial) ingress(word string) error {
 }
 
 // dial connects from the client's address. The method suits http.Transport.
-func (c *client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.addr}, KeepAlive: -1, Timeout: 5 * s}
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
-	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, addr) }
+	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, c.server()) }
 	if c.only != nil {
-		return c.only.dial(connect)
+		return c.only.dial(c.t.c.Lag > 0, connect)
 	}
 	conn, err := connect()
 	c.t.hold(conn)

@@ -21,9 +21,10 @@ type options struct {
 	cases    []plays.Row
 }
 
-func parse(args []string) (o options, err error) {
+// parse reads the command line of a command, which chooses from cases.
+func parse(command string, cases []plays.Row, args []string) (o options, err error) {
 	match := regexp.MustCompile("")
-	f := flag.NewFlagSet("lab truth [flags] LAMEDUCK", flag.ContinueOnError)
+	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.IntVar(&o.repeat, "n", 3, "trials of each case")
 	f.IntVar(&o.parallel, "parallel", 32, "trials at a time; most of them sleep")
 	f.BoolVar(&o.quick, "quick", false,
@@ -31,11 +32,11 @@ func parse(args []string) (o options, err error) {
 	f.BoolVar(&o.list, "list", false, "print the names of the cases")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
 	o.lameduck, err = stage.Parse(f, args, "list")
-	o.cases = slices.DeleteFunc(plays.Table(), func(c plays.Row) bool {
+	o.cases = slices.DeleteFunc(cases, func(c plays.Row) bool {
 		return !match.MatchString(c.Name) || o.quick && !c.Quick
 	})
 	if err == nil && len(o.cases) == 0 {
-		err = errors.New("no case has such a name: see lab truth -list")
+		err = errors.New("no case has such a name: see -list")
 	}
 	return o, err
 }

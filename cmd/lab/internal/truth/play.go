@@ -2,16 +2,19 @@ package truth
 
 import (
 	"math/rand/v2"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // play is what some clients do.
-type play struct{ *plays.Play }
+type play struct {
+	*plays.Play
+	free *idle // of a pool
+}
 
 // run plays all clients. When the server has gone, steps whose moment has not come run at
 // once: their requests are lost.
@@ -63,15 +66,9 @@ func (t *trial) labelled(label string, open func() (peers.Link, error)) func() (
 
 // play takes the steps once on a connection, and notes how they went.
 func (c *client) play(open func() (peers.Link, error)) bool {
-	l, err := open()
-	for _, step := range c.p.Steps {
-		if err != nil {
-			break
-		}
-		err = c.take(l, step)
-		if err == nil && !c.p.Aside && counts(step) {
-			c.t.answered()
-		}
+	link, err := open()
+	if err == nil {
+		err = c.take(link, c.p.Steps, request{think: c.p.randomThink()})
 	}
 	switch {
 	case err == nil:
@@ -83,35 +80,17 @@ func (c *client) play(open func() (peers.Link, error)) bool {
 	return err == nil
 }
 
-// counts reports that the end of a step is a moment that the hold should wait for.
-func counts(s plays.Step) bool { return s.Verb != "wait" && s.Verb != "until" && s.Verb != "close" }
-
-// randomThink returns how long the server works on a request where a step does not say.
-func randomThink() string {
-	if rand.IntN(8) == 0 {
-		return "300ms"
+// randomThink returns how long the server works on a request where a step says THINK.
+func (p *play) randomThink() time.Duration {
+	switch {
+	case p.Work == 0 && rand.IntN(8) == 0:
+		return 300 * ms
+	case p.Work == 0:
+		return 20 * ms
 	}
-	return "20ms"
-}
-
-// take takes a step.
-func (c *client) take(l peers.Link, step plays.Step) error {
-	step.Arg = strings.NewReplacer("THINK", randomThink(), "ADDRESS", c.addr.String()).Replace(step.Arg)
-	switch step.Verb {
-	case "wait":
-		c.t.sleep(plays.Duration(step.Arg))
-	case "until":
-		c.t.wait(plays.Duration(step.Arg))
-	case "run":
-		return stage.Shell(step.Arg)
-	case "ingress":
-		return c.t.ingress(step.Arg)
-	case "signal":
-		return c.t.signal(step.Arg)
-	case "syn":
-		c.syn()
-	default:
-		return l.Take(step)
+	think := time.Duration((0.5 + rand.Float64()) * float64(p.Work))
+	if p.Slow && rand.IntN(10) == 0 {
+		think *= 10
 	}
-	return nil
+	return think
 }

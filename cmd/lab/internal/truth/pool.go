@@ -25,82 +25,154 @@ var errClosed = errors.New("the server has closed the connection")
 // keptFor is how long a connection is used after TERM if the server does not close it.
 const keptFor = 6 * s
 
-// pooled is a connection of a pool. No connection is replaced.
+// pooled is a connection of a pool, or a client of a library with connections of its own.
 type pooled struct {
 	*client
 	link peers.Link
 }
 
-// runPool opens connections, of three clients, and makes requests until the server has gone:
-// each takes the connection that has not been used for the longest time. With think each
-// connection has its own requests.
+// runPool makes requests until the server has gone: each takes the connection that has not been
+// used for the longest time, or with lifo for the shortest. With think each connection has its own
+// requests. No connection is replaced, unless the row has a lag.
 func (p *play) runPool(t *trial) {
 	var all sync.WaitGroup
-	var peers []*client
-	for range 3 {
-		peers = append(peers, t.client(p))
-	}
-	free := make(chan *pooled, p.Clients)
-	for i := 0; i < p.Clients; i += p.Share {
-		c := &client{t: t, p: p, addr: peers[i%len(peers)].addr, only: &onlyConn{}}
-		all.Go(func() {
-			t.wait(p.From + time.Duration(i)*10*ms)
-			l, err := c.open()
-			if err != nil {
-				t.check(err)
-				return
-			}
-			shared := &pooled{c, l}
-			t.check(shared.request()) // the first is slow on some servers, and does not count
-			for range p.Share {
-				if p.Think > 0 {
-					all.Go(shared.loop)
-				} else {
-					free <- shared
-				}
-			}
-		})
+	if p.free == nil {
+		p.openPool(t, &all)
 	}
 	if p.Think == 0 {
-		for moment := range p.Moments(0) {
-			if moment < p.From+500*ms {
-				continue
-			}
-			if !t.wait(moment) {
-				break
-			}
-			for range p.Burst {
-				all.Go(func() {
-					conn := <-free
-					conn.use()
-					free <- conn
-				})
-			}
-		}
+		p.load(t, &all)
 	}
 	all.Wait()
 }
 
-func (c *pooled) request() error {
-	if err := c.only.open(); err != nil {
-		return err
+// openPool opens the connections, of three clients.
+func (p *play) openPool(t *trial, all *sync.WaitGroup) {
+	p.free = &idle{places: make(chan bool, p.Clients)}
+	var clients []*client
+	for range 3 {
+		clients = append(clients, t.client(p))
 	}
-	for _, step := range c.p.Steps {
-		if err := c.take(c.link, step); err != nil {
-			return err
+	for i := 0; i < p.Clients; i += p.Share {
+		conn := &pooled{client: &client{t: t, p: p, addr: clients[i%len(clients)].addr, only: &onlyConn{}}}
+		all.Go(func() {
+			t.wait(p.From + time.Duration(i)*10*ms)
+			if err := conn.begin(); err != nil {
+				t.check(err)
+				return
+			}
+			for range p.Share {
+				if p.Think > 0 {
+					all.Go(conn.loop)
+				} else {
+					p.free.put(conn)
+				}
+			}
+		})
+	}
+}
+
+// load makes requests at their moments.
+func (p *play) load(t *trial, all *sync.WaitGroup) {
+	for moment := range p.Moments(0) {
+		if moment < p.From+500*ms {
+			continue
+		}
+		if !t.wait(moment) {
+			return
+		}
+		for range p.Burst {
+			all.Go(func() {
+				conn := p.free.take(p.LIFO)
+				conn.use()
+				p.free.put(conn)
+			})
 		}
 	}
+}
+
+// idle are the connections of a pool that are not in use.
+type idle struct {
+	places chan bool  // as many as connections
+	mu     sync.Mutex // requests run beside each other
+	conns  []*pooled  // that was used last comes last
+}
+
+func (i *idle) put(conn *pooled) {
+	i.mu.Lock()
+	i.conns = append(i.conns, conn)
+	i.mu.Unlock()
+	i.places <- true
+}
+
+// take waits for a connection.
+func (i *idle) take(lifo bool) *pooled {
+	<-i.places
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at := 0
+	if lifo {
+		at = len(i.conns) - 1
+	}
+	conn := i.conns[at]
+	i.conns = slices.Delete(i.conns, at, at+1)
+	return conn
+}
+
+// begin opens the connection, or so many of a library's, and makes a first request on each, which
+// is slow on some servers and does not count.
+func (c *pooled) begin() (err error) {
+	first := request{think: 100 * ms}
+	if c.link, err = c.open(); err != nil {
+		return err
+	}
+	if err := c.request(first); err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for range c.p.Share - 1 {
+		all.Go(func() {
+			if err := c.request(first); err != nil {
+				c.t.check(err)
+			}
+		})
+	}
+	all.Wait()
 	return nil
+}
+
+// request makes a request. Where the row has a lag, a connection that has ended is replaced, which
+// libraries do by themselves.
+func (c *pooled) request(r request) error {
+	_, alone := c.link.(*peers.Stream)
+	again := alone && c.t.c.Lag > 0
+	switch {
+	case again && c.only.closed():
+		c.only.close()
+		link, err := c.open()
+		if err != nil {
+			c.only.close()
+			return err
+		}
+		c.link = link
+	case c.t.c.Lag == 0 && c.only.closed():
+		return errClosed
+	}
+	err := c.take(c.link, c.p.Steps, r)
+	if again && (err != nil || c.link.(*peers.Stream).Last) {
+		c.only.close()
+	}
+	return err
 }
 
 // use makes a request that counts if it is lost. The answer does not decide when the
 // signal is due. It reports whether the connection may be used again.
 func (c *pooled) use() bool {
+	r := request{c.t.nextName(), c.p.randomThink()}
 	began := time.Now()
-	err := c.request()
+	err := c.request(r)
 	closed := err != nil && strings.Contains(err.Error(), errClosed.Error()) // gRPC does not wrap
 	if !closed {
-		c.t.noteKept(time.Since(began), err)
+		c.t.noteKept(r.name, time.Since(began), err)
 	}
 	return err == nil
 }
@@ -118,18 +190,18 @@ func (c *pooled) loop() {
 	c.t.noteClosed()
 }
 
-// onlyConn is the only connection that a client opens.
+// onlyConn is the only connection that a client has.
 type onlyConn struct {
 	mu   sync.Mutex // clients of HTTP/2 dial in the background
-	conn net.Conn
+	conn net.Conn   // nil before the first and after the last
 	used bool
 }
 
-// dial connects at the first call. Further calls fail with errClosed.
-func (o *onlyConn) dial(connect func() (net.Conn, error)) (net.Conn, error) {
+// dial connects. Where connections are not replaced, calls after the first fail with errClosed.
+func (o *onlyConn) dial(replaced bool, connect func() (net.Conn, error)) (net.Conn, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.used {
+	if o.used && !replaced {
 		return nil, errClosed
 	}
 	o.used = true
@@ -138,17 +210,24 @@ func (o *onlyConn) dial(connect func() (net.Conn, error)) (net.Conn, error) {
 	return conn, err
 }
 
-// open fails with errClosed if the server has closed the connection.
-func (o *onlyConn) open() error {
+// closed reports that the connection has ended.
+func (o *onlyConn) closed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.conn == nil {
-		return nil
+		return o.used
 	}
-	if n, err := load.Peek(o.conn); n == 0 && !errors.Is(err, unix.EAGAIN) {
-		return errClosed
+	n, err := load.Peek(o.conn)
+	return n == 0 && !errors.Is(err, unix.EAGAIN)
+}
+
+func (o *onlyConn) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conn != nil {
+		o.conn.Close()
 	}
-	return nil
+	o.conn = nil
 }
 
 // raceLimit is the longest time from a request to a failure by the race, in which the
@@ -157,90 +236,30 @@ func (o *onlyConn) open() error {
 // cut requests of 300 ms, half of them later than the limit.
 const raceLimit = 150 * ms
 
-// keptTally has what the pools of a trial have seen. In a race, a row of connections that
-// are kept to the signal, the requests lost in the race are right, and the server must
-// close all connections.
-type keptTally struct {
-	Conns    int
-	Requests int
-	Raced    []time.Duration // from the request to the failure, of requests lost in the race
-	Cut      []time.Duration // the same, of requests that failed later
-	Closed   []time.Duration // when the server closed each connection, relative to TERM
-}
-
-// noteKept counts a request by duration and error.
-func (t *trial) noteKept(took time.Duration, err error) {
+// noteKept counts a request of a pool, by duration and error.
+func (t *trial) noteKept(name string, took time.Duration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept.Requests++
-	if err == nil {
-		return
+	at := time.Since(t.term)
+	switch {
+	case err == nil:
+	case at < 0:
+		t.err = fmt.Errorf("a request failed before TERM: %w", err)
+	default:
+		raced := t.c.Race && took < raceLimit
+		t.lost = append(t.lost, loss{Name: name, At: at, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: raced})
 	}
-	raced := took < raceLimit
-	if raced {
-		t.kept.Raced = append(t.kept.Raced, took)
-	} else {
-		t.kept.Cut = append(t.kept.Cut, took)
-	}
-	if !raced || !t.c.Race {
-		t.lost = append(t.lost, fmt.Sprintf("%s: after %v: %v", seconds(time.Since(t.term)), took.Round(ms), err))
+	if at > 0 {
+		t.requests++
 	}
 }
 
-// noteClosed counts a connection closed by the server.
+// noteClosed counts a connection that the server has closed.
 func (t *trial) noteClosed() {
+	if time.Now().Before(t.term) {
+		t.check(errors.New("the server closed a connection before TERM"))
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept.Closed = append(t.kept.Closed, time.Since(t.term))
-}
-
-// judgeRace notes what a server that closes kept connections must not do.
-func (t *trial) judgeRace() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range t.c.Plays {
-		t.kept.Conns += t.c.Plays[i].Clients
-	}
-	if open := t.kept.Conns - len(t.kept.Closed); open > 0 {
-		t.lost = append(t.lost, fmt.Sprintf("%s: %d of %d connections are still open", seconds(keptFor), open, t.kept.Conns))
-	}
-	if len(t.kept.Closed) > 0 && slices.Min(t.kept.Closed) < 0 {
-		t.lost = append(t.lost, seconds(slices.Min(t.kept.Closed))+": the server closed a connection before the signal")
-	}
-}
-
-// raceSummary returns what the races of a row have shown, or "".
-func (r *row) raceSummary() string {
-	if !r.Race {
-		return ""
-	}
-	var requests, open, racedIn, cutIn int
-	var raced, cut, closed []time.Duration
-	for _, found := range r.results {
-		kept := found.Kept
-		requests += kept.Requests
-		open += kept.Conns - len(kept.Closed)
-		raced = append(raced, kept.Raced...)
-		cut = append(cut, kept.Cut...)
-		racedIn += min(len(kept.Raced), 1)
-		cutIn += min(len(kept.Cut), 1)
-		if len(kept.Closed) > 0 {
-			closed = append(closed, slices.Max(kept.Closed)-found.Signal)
-		}
-	}
-	text := fmt.Sprintf("; %d requests in %d stops: %d lost the race in %d stops%s, %d were cut in %d stops",
-		requests, len(r.results), len(raced), racedIn, median(raced, " (median %v after they were sent)"), len(cut), cutIn)
-	if open > 0 {
-		text += fmt.Sprintf(", %d connections stayed open", open)
-	}
-	return text + median(closed, "; all closed %v after the signal (median)")
-}
-
-// median writes the median of some times, or nothing.
-func median(all []time.Duration, format string) string {
-	if len(all) == 0 {
-		return ""
-	}
-	slices.Sort(all)
-	return fmt.Sprintf(format, all[len(all)/2].Round(ms/10))
+	t.closed++
 }

@@ -8,16 +8,6 @@ import (
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
-// count returns the number of results with a verdict.
-func (r *row) count(v plays.Verdict) (n int) {
-	for _, found := range r.results {
-		if found.Verdict == v {
-			n++
-		}
-	}
-	return n
-}
-
 // failures counts the wrong results.
 func (r *row) failures() int {
 	n := len(r.broken)
@@ -38,36 +28,40 @@ func (r *row) failed(quick bool) bool {
 	return r.failures() > 0
 }
 
-// print writes the table and returns an error if a row is wrong.
-func print(out io.Writer, rows []*row, quick bool) error {
-	var total [3]int
+// printEnded writes when the holds have ended, and returns an error if a row is wrong.
+func printEnded(out io.Writer, rows []*row, quick bool) error {
+	const line = "%5d %5d %4d  %s"
+	total := map[plays.Verdict]int{}
 	var failed, skipped, again int
 	fmt.Fprintln(out, "right early late  case")
 	for _, r := range rows {
 		if len(r.lacking) > 0 {
 			skipped++
-			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.Name, strings.Join(r.lacking, ", "))
+			fmt.Fprintf(out, "%s%s: skipped: no %s\n", indent, r.Name, strings.Join(r.lacking, ", "))
 			continue
 		}
-		counts := [3]int{r.count(plays.Right), r.count(plays.Early), r.count(plays.Late)}
-		again += r.again
-		for i, n := range counts {
-			total[i] += n
+		counts := map[plays.Verdict]int{}
+		for _, found := range r.results {
+			counts[found.Verdict]++
+			total[found.Verdict]++
 		}
-		fmt.Fprintf(out, "%5d %5d %4d  %s\n", counts[0], counts[1], counts[2], r)
+		fmt.Fprintf(out, line+"\n", counts[plays.Right], counts[plays.Early], counts[plays.Late], r)
 		r.explain(out)
+		again += r.again
 		if r.failed(quick) {
 			failed++
 		}
 	}
-	fmt.Fprintf(out, "%5d %5d %4d  %d cases, %d of them wrong, %d skipped; ",
-		total[0], total[1], total[2], len(rows), failed, skipped)
-	fmt.Fprintf(out, "%d trials played again, since the machine stood still\n", again)
+	summary := fmt.Sprintf("%d cases, %d of them wrong, %d skipped; %d trials played again, since the machine stood still",
+		len(rows), failed, skipped, again)
+	fmt.Fprintf(out, line+"\n", total[plays.Right], total[plays.Early], total[plays.Late], summary)
 	if failed > 0 {
 		return fmt.Errorf("%d of %d cases wrong", failed, len(rows))
 	}
 	return nil
 }
+
+const indent = "                  "
 
 // String returns the name with the moments of the first trial and all signals.
 func (r *row) String() string {
@@ -83,11 +77,13 @@ func (r *row) String() string {
 	}
 	if len(signals) > 0 {
 		text += fmt.Sprintf(": %s, seen %s", expected, strings.Join(signals, ", "))
-		if r.Precise {
-			text += fmt.Sprintf(", lost %s", strings.Join(losses, ", "))
-		}
 	}
-	text += r.raceSummary()
+	if r.Precise && len(losses) > 0 {
+		text += ", lost " + strings.Join(losses, ", ")
+	}
+	if r.Race {
+		text += "; " + r.figures().String()
+	}
 	if r.Words != "" {
 		text += fmt.Sprintf(" (limit, %s: %s)", r.Deviates, r.Words)
 	}
@@ -98,9 +94,18 @@ func (r *result) window() string {
 	return fmt.Sprintf("from %s to %s", seconds(r.E), seconds(r.L))
 }
 
+// firstLost says when a request was lost and how.
+func (r *result) firstLost() string {
+	for _, l := range r.Losses {
+		if !l.Raced {
+			return fmt.Sprintf("the first at %s: %s", seconds(l.At), l.Error)
+		}
+	}
+	return fmt.Sprintf("%d connections are still open", r.Open)
+}
+
 // explain prints the details of one wrong result.
 func (r *row) explain(out io.Writer) {
-	const indent = "                  "
 	if len(r.broken) > 0 {
 		fmt.Fprintf(out, "%sFAILED: %s\n", indent, r.broken[0])
 	}
@@ -110,7 +115,7 @@ func (r *row) explain(out io.Writer) {
 		}
 		expected := found.window()
 		if found.Lost > r.MayCut {
-			expected = fmt.Sprintf("lost %d, the first at %s", found.Lost, found.FirstLost)
+			expected = fmt.Sprintf("lost %d, %s", found.Lost, found.firstLost())
 		}
 		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(found.Verdict)), expected, seconds(found.Signal))
 		fmt.Fprintf(out, "%s%s\n", indent, found.Message)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 
 	"github.com/lameduck-init/lameduck/internal/plays"
@@ -74,10 +75,10 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 // playRow plays one trial of a row. A wrong result of a trial in which the machine stood
 // still says little: the trial is played again, up to twice.
 func (sch *scheduler) playRow(ctx context.Context, r *row) {
-	found := sch.playTrial(ctx, r.Row)
+	found := sch.playTrial(ctx, r.Name)
 	again := 0
 	for ; again < 2 && found.Stalled > maxStall(r.Row) && r.Wrong(found.Verdict); again++ {
-		found = sch.playTrial(ctx, r.Row)
+		found = sch.playTrial(ctx, r.Name)
 	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
@@ -98,24 +99,17 @@ func maxStall(c *plays.Row) time.Duration {
 }
 
 // playTrial plays one trial in a process of its own, PID 1 of its namespaces.
-func (sch *scheduler) playTrial(ctx context.Context, c *plays.Row) *result {
-	dir, err := os.MkdirTemp(sch.dir, "trial-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755) // some servers run as another user
-	}
-	if err != nil {
-		return &result{Err: err.Error()}
-	}
-	defer os.RemoveAll(dir)
-	self, _ := os.Executable() // else nothing starts
-	cmd := stage.Init(ctx, true, self, "truth", "play", c.Name, sch.o.lameduck, dir)
-	var noise strings.Builder
-	cmd.Stderr = &noise
-	text, err := cmd.Output()
+func (sch *scheduler) playTrial(ctx context.Context, name string) *result {
 	r := &result{}
-	if err == nil {
-		err = json.Unmarshal(text, r)
-	}
+	var noise strings.Builder
+	err := must.Try(func() {
+		dir := must.Get(os.MkdirTemp(sch.dir, "trial-"))
+		defer os.RemoveAll(dir)
+		must.Do(os.Chmod(dir, 0o755)) // some servers run as another user
+		cmd := stage.Init(ctx, true, sch.dir+"/lab", "truth", "play", name, dir)
+		cmd.Stderr = &noise
+		must.Do(json.Unmarshal(must.Get(cmd.Output()), r))
+	})
 	if err != nil {
 		r.Err = fmt.Sprintf("%v\n%s", err, &noise)
 	}

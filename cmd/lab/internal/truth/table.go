@@ -17,7 +17,14 @@ const (
 
 // missing returns what a case needs and the machine lacks.
 func missing(c *plays.Row) []string {
-	lacking := peers.Missing(c.Server[0], "ip", "mount", "pkill")
+	needs := []string{"ip", "mount", "pkill"}
+	if c.Unprivileged {
+		needs = append(needs, "setpriv", "other-users")
+	}
+	if c.Sleep > 0 {
+		needs = append(needs, "tini")
+	}
+	lacking := peers.Missing(c, needs...)
 	if c.Remote && unix.Access(tunDevice, unix.R_OK|unix.W_OK) != nil {
 		lacking = append(lacking, tunDevice)
 	}

@@ -1,17 +1,17 @@
 package truth
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
-// without a row, there or in kept's table, and the leads of the quick selection.
+// without a row, there or in the table of lab kept, and the leads of the quick selection.
 func TestTable(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/how-long.md")
 	if err != nil {
@@ -43,13 +43,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("no row has the limit %q", name)
 		}
 	}
-	kept, err := os.ReadFile("../kept/testdata/rows.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, columns := range stage.Rows(string(kept)) {
-		server, _, _ := strings.Cut(columns[1], " ")
-		used[server] = true
+	for _, c := range plays.Kept() {
+		used[c.Server[0]] = true
+		if text := fmt.Sprint(c.Plays[0].Steps); !strings.Contains(text, "NAME") || c.Plays[0].Work == 0 {
+			t.Errorf("%s: no name or time in %s", c.Name, text)
+		}
 	}
 	scripts, _ := filepath.Glob("../peers/scripts/*.sh")
 	if len(scripts) < 10 {

@@ -2,13 +2,18 @@ package truth
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
+	"regexp"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
@@ -19,21 +24,33 @@ import (
 
 // trial is one run of a case.
 type trial struct {
-	c        *plays.Row
-	lameduck string
-	dir      string // for the server's files
-	server   *stage.Program
-	term     time.Time // when TERM is planned: the zero of all plays.Moments
-	sent     time.Time // when TERM was sent
+	c      *plays.Row
+	dir    string // for the server's files
+	server *stage.Program
+	other  *stage.Program // of a row with a lag
+	moved  atomic.Bool    // new connections of pools go to the other
+	term   time.Time      // when TERM is planned: the zero of all plays.Moments
+	sent   time.Time      // when TERM was sent
 
-	mu      sync.Mutex // guards the rest
-	clients int
-	links   map[string]func() (peers.Link, error) // by label
-	held    []net.Conn                            // of all clients
-	last    time.Duration                         // when the last answer came
-	lost    []string
-	err     error // the first of the script
-	kept    keptTally
+	mu       sync.Mutex // guards the rest
+	clients  int
+	links    map[string]func() (peers.Link, error) // by label
+	held     []net.Conn                            // of all clients
+	last     time.Duration                         // when the last answer came
+	named    int                                   // requests with names
+	requests int                                   // of pools, from TERM on
+	closed   int                                   // connections, by the server
+	lost     []loss
+	err      error // the first of the script
+}
+
+// loss is a request that failed.
+type loss struct {
+	At    time.Duration // relative to TERM
+	Error string
+	Name  string `json:"-"`
+	Raced bool   // it was on its way when the server closed its connection, which is right in a race
+	Begun bool   // by a server
 }
 
 // settle is the time between the start of a server and the first moment of a play.
@@ -41,10 +58,6 @@ const settle = 300 * ms
 
 // holdPatience is more than the grace period that any case gives.
 const holdPatience = 130 * s
-
-func newTrial(c *plays.Row) *trial {
-	return &trial{c: c, links: map[string]func() (peers.Link, error){}}
-}
 
 // wait returns at a moment relative to TERM, or returns false when the server has gone.
 func (t *trial) wait(moment time.Duration) bool {
@@ -70,11 +83,21 @@ func (t *trial) answered() {
 	t.last = max(t.last, time.Since(t.term))
 }
 
+// nextName returns the name of a request.
+func (t *trial) nextName() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.named++
+	return fmt.Sprint("order", t.named)
+}
+
+var names = regexp.MustCompile(`\border\d+\b`)
+
 // lose notes a lost request.
 func (t *trial) lose(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lost = append(t.lost, fmt.Sprintf("%s: %v", seconds(time.Since(t.term)), err))
+	t.lost = append(t.lost, loss{At: time.Since(t.term), Error: err.Error()})
 }
 
 // check notes an error that means that the case could not be played.
@@ -95,13 +118,22 @@ func (t *trial) spare(err error) {
 // play runs the plays and returns when lameduck has exited or was killed.
 func (t *trial) play() error {
 	defer func() { t.server.Close() }()
-	if err := must.Try(t.start); err != nil {
+	if err := must.Try(t.launch); err != nil {
 		return fmt.Errorf("%w\n%s", err, t.server.Said())
 	}
-	t.term = time.Now().Add(t.c.Lead() + settle)
 	var all sync.WaitGroup
+	var scene []*play
 	for i := range t.c.Plays {
-		all.Go(func() { (&play{&t.c.Plays[i]}).run(t) })
+		p := &play{Play: &t.c.Plays[i]}
+		if t.c.Lag > 0 && p.Pool { // before the clock starts: some programs take long to start
+			p.openPool(t, &all)
+		}
+		scene = append(scene, p)
+	}
+	all.Wait()
+	t.term = time.Now().Add(t.c.Lead() + settle)
+	for _, p := range scene {
+		all.Go(func() { p.run(t) })
 	}
 	played := make(chan struct{})
 	go func() {
@@ -116,20 +148,9 @@ func (t *trial) play() error {
 	case <-played:
 	case <-time.After(5 * s): // some steps may wait for answers forever
 	}
-	if t.c.Race {
-		t.judgeRace()
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cmp.Or(err, t.err)
-}
-
-// start starts the upstream and the server.
-func (t *trial) start() {
-	peers.WriteCertificate(t.dir)
-	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
-	words := []string{t.lameduck, "--log-format=json", "--termination-log=" + t.terminationLog()}
-	t.launch(slices.Concat(words, t.c.Arguments(), []string{"--", "sh", "-ec", peers.Script(t.c.Server[0])}, t.c.Server))
 }
 
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
@@ -152,12 +173,20 @@ func signalled(text string) *stage.Report {
 // graceful one when all has been played, since idle connections may keep it.
 func (t *trial) stop(played chan struct{}) error {
 	t.sent = time.Now()
-	if err := t.server.Process.Signal(syscall.SIGTERM); err != nil {
+	signal := syscall.SIGTERM
+	if t.c.Lag > 0 {
+		time.AfterFunc(t.c.Lag+rand.N(s)-500*ms, func() { t.check(must.Try(func() { t.aim(clientEnd) })) })
+	}
+	if t.c.Sleep > 0 {
+		t.sleep(t.c.Sleep)
+		signal = unix.SignalNum("SIG" + t.c.Stop)
+	}
+	if err := t.server.Process.Signal(signal); err != nil {
 		return err
 	}
 	limit := time.Now().Add(holdPatience)
 	for t.sleep(250*ms) && time.Now().Before(limit) {
-		if t.terminated() == nil {
+		if t.c.Lag > 0 || t.terminated() == nil {
 			continue
 		}
 		if t.c.Graceful {
@@ -178,35 +207,74 @@ func (t *trial) stop(played chan struct{}) error {
 // result is the output of a trial for the table.
 type result struct {
 	plays.Moments
-	Verdict   plays.Verdict
-	FirstLost string        // a moment and an error
-	Message   string        // lameduck's
-	Stalled   time.Duration // the longest time that the machine stood still; see stalls.longest
-	Err       string
-	Kept      keptTally
+	Verdict  plays.Verdict
+	Losses   []loss        // of which Lost count as lost for the verdict
+	Requests int           // of pools, from TERM on
+	Twice    int           // requests that servers have begun twice
+	Open     int           // connections that the server has not closed in a race
+	Closed   int           // connections that lameduck has closed
+	CameBack int           // the clients of so many
+	Message  string        // lameduck's
+	Stalled  time.Duration // the longest time that the machine stood still; see stalls.longest
+	Err      string
 }
 
 // result returns the findings of the trial.
-func (t *trial) result() *result {
-	said := cmp.Or(signalled(t.server.Said()), t.terminated())
-	if said == nil {
-		return &result{Err: "lameduck reports no signal:\n" + t.server.Said()}
-	}
+func (t *trial) result() (*result, error) {
+	text := t.server.Said()
+	said := cmp.Or(signalled(text), t.terminated(), &stage.Report{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &result{Message: said.Message, Kept: t.kept}
+	r := &result{Losses: t.lost, Requests: t.requests, Closed: said.Closed, CameBack: said.CameBack, Message: said.Message}
 	r.E, r.L = t.c.Window(t.last)
-	r.Signal = t.sent.Sub(t.term) + time.Duration(said.Sent[0].AtMS)*ms
-	r.Lost = len(t.lost)
-	r.Verdict = t.c.Judge(r.Moments)
-	if len(t.lost) > 0 {
-		r.FirstLost = t.lost[0]
+	r.Signal = t.sent.Sub(t.term) + t.c.Sleep
+	switch {
+	case t.c.Sleep > 0:
+	case len(said.Sent) == 0:
+		return r, errors.New("lameduck reports no signal:\n" + text)
+	default:
+		r.Signal += time.Duration(said.Sent[0].AtMS) * ms
+	}
+	if err := t.judge(r, text+t.other.Said()); err != nil {
+		return r, err
 	}
 	if t.c.Reason != "" && said.Ended != t.c.Reason {
-		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.Reason, said.Message)
+		return r, fmt.Errorf("the hold ended by %q, want %q: %s", said.Ended, t.c.Reason, said.Message)
 	}
 	if t.c.Unasked && said.Closed > 0 {
-		r.Err = fmt.Sprintf("%d connections were closed: %s", said.Closed, said.Message)
+		return r, fmt.Errorf("%d connections were closed: %s", said.Closed, said.Message)
 	}
-	return r
+	return r, nil
+}
+
+// judge compares the losses with what the servers have printed.
+func (t *trial) judge(r *result, printed string) error {
+	begun := map[string]int{}
+	for _, name := range names.FindAllString(printed, -1) {
+		begun[name]++
+		if begun[name] == 2 {
+			r.Twice++
+		}
+	}
+	if t.c.Lag > 0 && len(begun) < t.named/2 {
+		return fmt.Errorf("of %d requests the servers have begun %d", t.named, len(begun))
+	}
+	for i := range r.Losses {
+		l := &r.Losses[i]
+		l.Begun = begun[l.Name] > 0 || t.c.Race && !l.Raced
+		if !l.Raced {
+			r.Lost++
+		}
+	}
+	if t.c.Race {
+		r.Open = -t.closed
+		for _, p := range t.c.Plays {
+			r.Open += p.Clients
+		}
+		r.Lost += r.Open
+	}
+	if t.c.Lag == 0 {
+		r.Verdict = t.c.Judge(r.Moments)
+	}
+	return nil
 }

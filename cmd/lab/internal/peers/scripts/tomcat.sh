@@ -3,7 +3,7 @@ mkdir -p conf webapps/ROOT temp
 cat >conf/server.xml <<END
 <Server port="-1">
   <Service name="Catalina">
-    <Connector port="8080" address="$HOST" maxKeepAliveRequests="-1" keepAliveTimeout="300000"/>
+    <Connector port="8080" address="${HOST:-0.0.0.0}" maxKeepAliveRequests="-1" keepAliveTimeout="300000"/>
     <Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine>
   </Service>
 </Server>

@@ -1,5 +1,5 @@
-# Sends a request for each line of standard input, a name and a path, and prints the name and
-# an error, if any. New connections go to the address in the file "target".
+# Sends a request for each line of standard input, a number, a method and a path, and prints the
+# number and an error, if any. New connections go to the address in the file "target".
 import concurrent.futures, sys
 import requests
 from urllib3.util import connection
@@ -14,13 +14,13 @@ connection.create_connection = to_target
 session = requests.Session()
 session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=24, pool_block=True))
 
-def ask(name, path):
+def ask(number, method, path):
     try:
-        answer = session.request(sys.argv[1], "http://lab:8080" + path, data="duck")
+        answer = session.request(method, "http://lab:8080" + path, data="duck")
         error = "" if answer.status_code == 200 else answer.status_code
     except Exception as err:
         error = err
-    print(f"{name} {error}\n", end="", flush=True)
+    print(f"{number} {error}\n", end="", flush=True)
 
 threads = concurrent.futures.ThreadPoolExecutor(24)
 for line in sys.stdin:

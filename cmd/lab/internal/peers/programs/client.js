@@ -1,5 +1,5 @@
-// Sends a request for each line of standard input, a name and a path, and prints the name and
-// an error, if any. New connections go to the address in the file "target".
+// Sends a request for each line of standard input, a number, a method and a path, and prints the
+// number and an error, if any. New connections go to the address in the file "target".
 const { readFileSync } = require('fs')
 const { Agent, request } = require('undici')
 const lookup = (_, options, done) => {
@@ -8,12 +8,12 @@ const lookup = (_, options, done) => {
 }
 const dispatcher = new Agent({ connections: 24, pipelining: 1, connect: { lookup } })
 require('readline').createInterface({ input: process.stdin }).on('line', async line => {
-  const [name, path] = line.split(' ')
+  const [number, method, path] = line.split(' ')
   try {
-    const answer = await request('http://lab:8080' + path, { method: process.argv[2], body: 'duck', dispatcher })
+    const answer = await request('http://lab:8080' + path, { method, body: method === 'POST' ? 'duck' : null, dispatcher })
     await answer.body.text()
-    console.log(name, answer.statusCode === 200 ? '' : answer.statusCode)
+    console.log(number, answer.statusCode === 200 ? '' : answer.statusCode)
   } catch (err) {
-    console.log(name, String(err))
+    console.log(number, String(err))
   }
 })

@@ -1,5 +1,5 @@
-// Sends a request for each line of standard input, a name and a path, and prints the name and
-// an error, if any. New connections go to the address in the file "target".
+// Sends a request for each line of standard input, a number, a method and a path, and prints the
+// number and an error, if any. New connections go to the address in the file "target".
 import java.net.InetAddress;
 import java.nio.file.*;
 import java.util.*;
@@ -32,8 +32,8 @@ public class Client {
             threads.execute(() -> {
                 var error = "";
                 try {
-                    var request = new HttpUriRequestBase(args[0], java.net.URI.create("http://lab:8080" + words[1]));
-                    if (args[0].equals("POST")) {
+                    var request = new HttpUriRequestBase(words[1], java.net.URI.create("http://lab:8080" + words[2]));
+                    if (words[1].equals("POST")) {
                         request.setEntity(new StringEntity("duck"));
                     }
                     var status = client.execute(request, answer -> {

@@ -1,0 +1,129 @@
+package truth
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
+)
+
+// figures are what the stops of a row have lost.
+type figures struct {
+	stops, requests, twice, closed, back, open int
+	lost                                       map[when]int
+	stopsLost                                  map[bool]int // stops that lost a request, by whether it was begun
+	held                                       []time.Duration
+}
+
+// when says at what time a request was lost.
+type when struct{ begun, signalled bool }
+
+func (r *row) figures() *figures {
+	f := &figures{stops: len(r.results), lost: map[when]int{}, stopsLost: map[bool]int{}}
+	for _, found := range r.results {
+		f.requests += found.Requests
+		f.twice += found.Twice
+		f.closed += found.Closed
+		f.back += found.CameBack
+		f.open += found.Open
+		f.held = append(f.held, found.Signal)
+		lost := map[bool]int{}
+		for _, l := range found.Losses {
+			f.lost[when{l.Begun, l.At > found.Signal}]++
+			lost[l.Begun] = 1
+		}
+		f.stopsLost[false] += lost[false]
+		f.stopsLost[true] += lost[true]
+	}
+	slices.Sort(f.held)
+	return f
+}
+
+// all returns the number of lost requests that were begun, or not.
+func (f *figures) all(begun bool) int { return f.lost[when{begun, false}] + f.lost[when{begun, true}] }
+
+// String has the figures of a race.
+func (f *figures) String() string {
+	text := fmt.Sprintf("%d requests in %d stops: %d lost the race in %d stops, %d were cut in %d stops",
+		f.requests, f.stops, f.all(false), f.stopsLost[false], f.all(true), f.stopsLost[true])
+	if f.open > 0 {
+		text += fmt.Sprintf(", %d connections stayed open", f.open)
+	}
+	return text
+}
+
+// The goals of --close-idle: the longest median hold, and the losses of clients that retry nothing,
+// as a share of those at a lull. Clients that retry shall lose nothing, and nothing that a server
+// has begun shall be cut in the hold.
+const (
+	longestHold = 9 * s
+	lossShare   = 0.1
+)
+
+// missed returns the goals that are missed, or "". lull may be nil.
+func (f *figures) missed(retries bool, lull *figures) string {
+	var words []string
+	lost := f.all(false) + f.all(true)
+	if f.lost[when{begun: true}] > 0 {
+		words = append(words, "cut")
+	}
+	if retries && lost > 0 {
+		words = append(words, "lost")
+	}
+	if lull != nil && !retries {
+		atLull := lull.all(false) + lull.all(true)
+		if float64(lost*lull.stops) > lossShare*float64(atLull*f.stops) {
+			words = append(words, fmt.Sprintf("%d against %d in %d", lost, atLull, lull.stops))
+		}
+	}
+	if f.median() > longestHold {
+		words = append(words, "held long")
+	}
+	return strings.Join(words, ", ")
+}
+
+func (f *figures) median() time.Duration { return f.held[len(f.held)/2] }
+
+// printLost writes what was lost, and returns an error if goals are missed.
+func printLost(out io.Writer, rows []*row, _ bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "server and client, time, contender\tstops\trequests\tlost in the hold: new\tprocessed\t"+
+		"at the signal: new\tprocessed\ttwice\theld\tat most\tclosed\tback\tmissed")
+	known := map[string]*figures{}
+	var missed, broken int
+	for _, r := range rows {
+		if len(r.lacking) > 0 {
+			fmt.Fprintf(os.Stderr, "lab: %s is left out: no %s\n", r.Name, strings.Join(r.lacking, ", "))
+		}
+		for _, err := range r.broken {
+			broken++
+			fmt.Fprintf(os.Stderr, "lab: a stop of %s is left out: %s\n", r.Name, err)
+		}
+		if len(r.results) == 0 {
+			continue
+		}
+		f := r.figures()
+		known[r.Name] = f
+		goals := ""
+		if kind, closes := strings.CutSuffix(r.Name, plays.CloseIdle); closes {
+			goals = f.missed(r.Retries, known[kind+plays.AtLull])
+		}
+		if goals != "" {
+			missed++
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\t%s\n", r.Name, f.stops, f.requests,
+			f.lost[when{}], f.lost[when{begun: true}], f.lost[when{signalled: true}], f.lost[when{true, true}], f.twice,
+			f.median().Seconds(), f.held[len(f.held)-1].Seconds(), f.closed, f.back, goals)
+	}
+	err := w.Flush()
+	if missed+broken > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of the rows miss goals, and %d stops could not be played", missed, broken))
+	}
+	return err
+}

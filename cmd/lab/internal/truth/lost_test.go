@@ -1,0 +1,58 @@
+package truth
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
+)
+
+// TestMissed: which stops of --close-idle miss goals, beside two stops at a lull that lost 20 requests.
+func TestMissed(t *testing.T) {
+	stop := func(held time.Duration, losses ...loss) *result {
+		return &result{Moments: plays.Moments{Signal: held}, Losses: losses}
+	}
+	fresh, begun := loss{At: 4 * s}, loss{At: 4 * s, Begun: true}
+	lull := &row{results: []*result{stop(8*s, make([]loss, 12)...), stop(8*s, make([]loss, 8)...)}}
+	for _, test := range []struct {
+		stops   []*result
+		retries bool
+		want    string
+	}{
+		{[]*result{stop(9 * s)}, false, ""},
+		{[]*result{stop(9*s, fresh)}, false, ""},
+		{[]*result{stop(8*s, fresh, fresh)}, false, "2 against 20 in 2"},
+		{[]*result{stop(8*s, fresh, fresh), stop(8 * s)}, false, ""},
+		{[]*result{stop(8*s, begun)}, false, "cut"},
+		{[]*result{stop(3*s, begun)}, false, ""}, // at the signal
+		{[]*result{stop(8*s, fresh)}, true, "lost"},
+		{[]*result{stop(8 * s), stop(5 * s), stop(20 * s)}, false, ""},
+		{[]*result{stop(8 * s), stop(10 * s), stop(20*s, begun)}, false, "cut, held long"},
+	} {
+		got := (&row{results: test.stops}).figures().missed(test.retries, lull.figures())
+		if got != test.want {
+			t.Errorf("missed %q, want %q, of %v", got, test.want, test.stops)
+		}
+	}
+}
+
+// TestJudge compares losses with what the servers have printed, and with what a race allows.
+func TestJudge(t *testing.T) {
+	kept := &trial{c: &plays.Row{Lag: s}, named: 3, lost: []loss{{Name: "order1"}, {Name: "order2"}}}
+	r := &result{Losses: kept.lost}
+	if err := kept.judge(r, "order1\nserved order3 order3\n"); err != nil {
+		t.Error(err)
+	}
+	if r.Lost != 2 || r.Twice != 1 || !r.Losses[0].Begun || r.Losses[1].Begun {
+		t.Errorf("%+v", r)
+	}
+	if kept.judge(&result{}, "nothing") == nil {
+		t.Error("servers that have printed no name are believed")
+	}
+	race := &trial{c: &plays.Row{Race: true, Plays: []plays.Play{{Clients: 3}}}, closed: 1, lost: []loss{{Raced: true}, {}}}
+	r = &result{Losses: race.lost}
+	race.judge(r, "")
+	if r.Lost != 3 || r.Open != 2 || r.Verdict != plays.Early {
+		t.Errorf("%+v", r)
+	}
+}
