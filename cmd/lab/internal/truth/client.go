@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 
@@ -99,7 +97,7 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 	case "run":
 		return stage.Shell(step.Arg)
 	case "ingress":
-		return c.t.ingress(step.Arg)
+		return must.Try(func() { c.t.ingress(step.Arg) })
 	case "signal":
 		return c.t.signal(step.Arg)
 	case "syn":
@@ -108,23 +106,6 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 		return link.Take(step)
 	}
 	return nil
-}
-
-// ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
-func (t *trial) ingress(word string) error {
-	dir := filepath.Join(t.dir, "ingress")
-	if word == "gone" {
-		return os.WriteFile(filepath.Join(dir, word), nil, 0o644)
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	peers.WriteCertificate(dir)
-	cmd := exec.Command("sh", "-ec", peers.Script("ingress"), "ingress", word)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOST=" + clientEnd, "UPSTREAM=" + upstream,
-		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port)}
-	return cmd.Start() // until the end of the trial's namespaces
 }
 
 // dial connects from the client's address. The method suits http.Transport.

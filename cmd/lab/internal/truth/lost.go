@@ -91,7 +91,7 @@ func (f *figures) missed(retries bool, lull *figures) string {
 func (f *figures) median() time.Duration { return f.held[len(f.held)/2] }
 
 // printLost writes what was lost, and returns an error if goals are missed.
-func printLost(out io.Writer, rows []*row, _ bool) error {
+func printLost(out io.Writer, rows []*row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "server and client, time, contender\tstops\trequests\tlost in the hold: new\tprocessed\t"+
 		"at the signal: new\tprocessed\ttwice\theld\tat most\tclosed\tback\tmissed")

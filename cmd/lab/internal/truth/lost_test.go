@@ -49,10 +49,10 @@ func TestJudge(t *testing.T) {
 	if kept.judge(&result{}, "nothing") == nil {
 		t.Error("servers that have printed no name are believed")
 	}
-	race := &trial{c: &plays.Row{Race: true, Plays: []plays.Play{{Clients: 3}}}, closed: 1, lost: []loss{{Raced: true}, {}}}
-	r = &result{Losses: race.lost}
+	race := &trial{c: &plays.Row{Race: true}, lost: []loss{{Raced: true}, {}}}
+	r = &result{Losses: race.lost, Open: 2}
 	race.judge(r, "")
-	if r.Lost != 3 || r.Open != 2 || r.Verdict != plays.Early {
+	if r.Lost != 3 || r.Verdict != plays.Early {
 		t.Errorf("%+v", r)
 	}
 }

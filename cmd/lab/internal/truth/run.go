@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -19,42 +22,51 @@ var Roles = map[string]func(args []string) error{"serve": peers.Serve, "play": p
 
 // Run plays the cases of args, and writes to out when the holds have ended.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	return run(ctx, "truth", plays.Table(), args, out, printEnded)
+	return run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) error { return printEnded(out, rows, quick) })
 }
 
 // Kept plays the cases of lab kept, and writes to out what was lost.
 func Kept(ctx context.Context, args []string, out io.Writer) error {
-	return run(ctx, "kept", plays.Kept(), args, out, printLost)
+	return run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) error { return printLost(out, rows) })
 }
 
-// printer writes a table, and returns an error if a row is wrong.
-type printer func(out io.Writer, rows []*row, quick bool) error
-
-func run(ctx context.Context, command string, cases []plays.Row, args []string, out io.Writer, print printer) error {
-	o, err := parse(command, cases, args)
+// run plays the cases that the arguments of a command choose.
+func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool) error) error {
+	match := regexp.MustCompile("")
+	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
+	repeat := f.Int("n", 3, "trials of each case")
+	quick := f.Bool("quick", false,
+		"the selection of make test: each case once, a wrong one twice more, and most of the three decide")
+	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
+	lameduck, err := stage.Parse(f, args)
 	if err != nil {
 		return err
 	}
-	if o.list {
-		for _, c := range o.cases {
-			fmt.Fprintln(out, c.Name)
+	var rows []*row
+	for i := range cases {
+		if c := &cases[i]; match.MatchString(c.Name) && (c.Quick || !*quick) {
+			rows = append(rows, &row{Row: c})
 		}
-		return nil
+	}
+	if len(rows) == 0 {
+		return errors.New("no case has such a name: see the tables in internal/plays")
 	}
 	dir, err := stage.Enter(stage.All, false)
 	if err != nil {
 		return err
 	}
 	// Servers that run as another user may not see the folders of the programs.
-	err = stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), dir)
+	err = stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), dir)
 	if err != nil {
 		return err
 	}
-	rows := (&scheduler{o: &o, dir: dir}).playAll(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
+	sch := &scheduler{dir: dir}
+	if *quick {
+		sch.playQuick(ctx, rows)
+	} else {
+		sch.play(ctx, rows, *repeat)
 	}
-	return print(out, rows, o.quick)
+	return cmp.Or(ctx.Err(), print(rows, *quick))
 }
 
 // playTrial plays one trial: args are the name of a case, and a folder.

@@ -25,32 +25,18 @@ type row struct {
 	lacking []string // the case is left out
 }
 
-const (
-	stagger = 50 * ms
+const stagger = 50 * ms
 
-	preciseAtATime = 4
-)
-
-// scheduler plays trials.
+// scheduler plays trials in folders of a folder, which has the programs.
 type scheduler struct {
-	o   *options
 	dir string
 	mu  sync.Mutex // guards the results of all rows
 }
 
-// playAll plays all trials, and returns the rows.
-func (sch *scheduler) playAll(ctx context.Context) (rows []*row) {
-	for i := range sch.o.cases {
-		rows = append(rows, &row{Row: &sch.o.cases[i], lacking: missing(&sch.o.cases[i])})
-	}
-	if !sch.o.quick {
-		sch.play(ctx, rows, sch.o.repeat)
-		return rows
-	}
+// playQuick plays each row once, and the wrong ones twice more.
+func (sch *scheduler) playQuick(ctx context.Context, rows []*row) {
 	sch.play(ctx, rows, 1)
-	wrong := slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.failures() == 0 })
-	sch.play(ctx, wrong, 2)
-	return rows
+	sch.play(ctx, slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.failures() == 0 }), 2)
 }
 
 // play plays each row a number of times, the precise rows after the others, trials with a long
@@ -59,15 +45,13 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 	for _, precise := range []bool{false, true} {
 		var jobs []*row
 		for _, r := range rows {
+			r.lacking = missing(r.Row)
 			if r.Precise == precise && len(r.lacking) == 0 {
 				jobs = append(jobs, slices.Repeat([]*row{r}, repeat)...)
 			}
 		}
-		atATime := sch.o.parallel
-		if precise {
-			atATime = min(preciseAtATime, atATime)
-		}
 		slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.Lead() - a.Lead()) })
+		atATime := map[bool]int{false: 32, true: 4}[precise] // most of them sleep
 		stage.Beside(ctx, jobs, atATime, stagger, func(r *row) { sch.playRow(ctx, r) })
 	}
 }

@@ -33,9 +33,9 @@ const (
 // relay. Beside us it starts the upstream, or in a row with a lag another server, which is also the
 // upstream.
 func (t *trial) launch() {
-	must.Do(os.WriteFile(t.terminationLog(), nil, 0o666))
-	must.Do(os.Chmod(t.terminationLog(), 0o666))
-	lameduck := []string{t.shared() + "/lameduck", "--log-format=json", "--termination-log=" + t.terminationLog()}
+	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
+	must.Do(os.Chmod(t.terminationLog(), 0o666)) // lameduck may be another user
+	lameduck := []string{filepath.Dir(t.dir) + "/lameduck", "--log-format=json", "--termination-log=" + t.terminationLog()}
 	init := append(lameduck, t.c.Arguments()...)
 	if t.c.Sleep > 0 {
 		init = []string{"tini"}
@@ -56,38 +56,47 @@ func (t *trial) launch() {
 }
 
 func (t *trial) launchOther() {
-	dir := t.dir + "/other"
-	must.Do(os.Mkdir(dir, 0o755))
 	server := t.c.Server
 	if server[0] == "nginx" || server[0] == "haproxy" {
 		server = []string{"lab", "http"}
 	}
-	beside := func(ctx context.Context, words ...string) *exec.Cmd { return stage.Init(ctx, false, words...) }
-	t.other = t.start(dir, clientEnd, beside, nil, server)
+	t.other = t.start(t.dir+"/other", clientEnd, beside, nil, server)
 	t.other.Await(context.Background(), clientEnd, plays.Port)
 	t.aim(peers.ServerEnd.String())
 }
 
+func beside(ctx context.Context, words ...string) *exec.Cmd { return stage.Init(ctx, false, words...) }
+
+// ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
+func (t *trial) ingress(word string) {
+	dir := t.dir + "/ingress"
+	if word == "gone" {
+		must.Do(os.WriteFile(dir+"/gone", nil, 0o644))
+	} else {
+		t.start(dir, clientEnd, beside, nil, []string{"ingress", word})
+	}
+}
+
 // start starts a server in a folder, on an address or on all, with a command for PID 1 and its words.
 func (t *trial) start(dir, host string, command func(context.Context, ...string) *exec.Cmd, init, server []string) *stage.Program {
+	must.Do(os.MkdirAll(dir, 0o755))
 	peers.WriteCertificate(dir)
-	shared := t.shared()
-	var user []string
+	shared := filepath.Dir(t.dir)
+	variables := []string{"HOME=" + dir, "LAB=" + shared + "/lab", "HOST=" + host, "UPSTREAM=" + t.upstream(),
+		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port)}
+	words := slices.Concat(init, []string{"sh", "-ec", peers.Script(server[0])}, server)
 	if t.c.Unprivileged {
 		shared = t.dir
 		must.Do(os.Chown(dir, nobody, nobody))
-		user = strings.Fields("setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all")
+		words = append(strings.Fields("setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all"), words...)
 	}
-	cmd := command(context.Background(), slices.Concat(user, init, []string{"sh", "-ec", peers.Script(server[0])}, server)...)
+	cmd := command(context.Background(), words...)
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Env, "HOME="+dir, "LAB="+t.shared()+"/lab", "SHARED="+shared, "HOST="+host, "UPSTREAM="+t.upstream())
+	cmd.Env = append(append(cmd.Env, variables...), "SHARED="+shared)
 	return stage.Start(cmd)
 }
 
 const nobody = 65534
-
-// shared returns the folder of all trials, with the programs.
-func (t *trial) shared() string { return filepath.Dir(t.dir) }
 
 func (t *trial) upstream() string {
 	if t.c.Lag > 0 {

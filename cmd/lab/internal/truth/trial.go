@@ -29,6 +29,7 @@ type trial struct {
 	server *stage.Program
 	other  *stage.Program // of a row with a lag
 	moved  atomic.Bool    // new connections of pools go to the other
+	open   atomic.Int64   // connections that the server has not closed in a race
 	term   time.Time      // when TERM is planned: the zero of all plays.Moments
 	sent   time.Time      // when TERM was sent
 
@@ -39,7 +40,6 @@ type trial struct {
 	last     time.Duration                         // when the last answer came
 	named    int                                   // requests with names
 	requests int                                   // of pools, from TERM on
-	closed   int                                   // connections, by the server
 	lost     []loss
 	err      error // the first of the script
 }
@@ -211,7 +211,7 @@ type result struct {
 	Losses   []loss        // of which Lost count as lost for the verdict
 	Requests int           // of pools, from TERM on
 	Twice    int           // requests that servers have begun twice
-	Open     int           // connections that the server has not closed in a race
+	Open     int           // see trial.open
 	Closed   int           // connections that lameduck has closed
 	CameBack int           // the clients of so many
 	Message  string        // lameduck's
@@ -225,7 +225,7 @@ func (t *trial) result() (*result, error) {
 	said := cmp.Or(signalled(text), t.terminated(), &stage.Report{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &result{Losses: t.lost, Requests: t.requests, Closed: said.Closed, CameBack: said.CameBack, Message: said.Message}
+	r := &result{Losses: t.lost, Requests: t.requests, Closed: said.Closed, CameBack: said.CameBack, Message: said.Message, Open: int(t.open.Load())}
 	r.E, r.L = t.c.Window(t.last)
 	r.Signal = t.sent.Sub(t.term) + t.c.Sleep
 	switch {
@@ -266,13 +266,7 @@ func (t *trial) judge(r *result, printed string) error {
 			r.Lost++
 		}
 	}
-	if t.c.Race {
-		r.Open = -t.closed
-		for _, p := range t.c.Plays {
-			r.Open += p.Clients
-		}
-		r.Lost += r.Open
-	}
+	r.Lost += r.Open
 	if t.c.Lag == 0 {
 		r.Verdict = t.c.Judge(r.Moments)
 	}
