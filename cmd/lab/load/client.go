@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/textproto"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,8 +32,6 @@ type Client struct {
 	// connection while fewer than Conns are open, and otherwise takes the connection
 	// that was idle longest, or waits if all are busy.
 	Conns int
-	// LIFO means that a request takes the connection that was idle shortest.
-	LIFO bool
 	// Pick, if set, returns the address of each new connection, in place of Addr. Pick is
 	// called from several goroutines.
 	Pick func() string
@@ -212,18 +209,14 @@ func (c *Client) connect(deadline time.Time) (*Conn, error) {
 	}
 }
 
-// reuse returns the connection that was idle longest, or shortest. If reuse returns nil, the caller
-// opens a connection, which is already counted.
+// reuse returns the connection that was idle longest. If reuse returns nil, the caller opens a
+// connection, which is already counted.
 func (c *Client) reuse() *Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.idle) > 0 && c.open >= c.Conns {
-		i := 0
-		if c.LIFO {
-			i = len(c.idle) - 1
-		}
-		conn := c.idle[i]
-		c.idle = slices.Delete(c.idle, i, i+1)
+		conn := c.idle[0]
+		c.idle = c.idle[1:]
 		if !conn.Gone() {
 			return conn
 		}

@@ -80,25 +80,6 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestFullPool: a request waits for a connection of the pool until the deadline.
-func TestFullPool(t *testing.T) {
-	server := serve(t)
-	c := &Client{Addr: server.Addr().String(), Keep: true, Conns: 1}
-	defer c.Close()
-	first := make(chan Kind)
-	go func() { first <- c.HTTP("/500ms", "duck", time.Now().Add(5*time.Second)) }()
-	<-server.accepted
-	if got := c.HTTP("/", "duck", time.Now().Add(20*time.Millisecond)); got != Timeout {
-		t.Errorf("the kind of the request that waits is %q, want %q", got, Timeout)
-	}
-	if got := <-first; got != Answered {
-		t.Error(got)
-	}
-	if len(server.accepted) > 0 {
-		t.Error("a second connection was opened")
-	}
-}
-
 // counted is a server that sends its connections.
 type counted struct {
 	*Server

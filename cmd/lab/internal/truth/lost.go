@@ -15,10 +15,11 @@ import (
 
 // figures are what the stops of a row have lost.
 type figures struct {
-	stops, requests, twice, closed, back, open int
-	lost                                       map[when]int
-	stopsLost                                  map[bool]int // stops that lost a request, by whether it was begun
-	held                                       []time.Duration
+	result    // sums
+	stops     int
+	lost      map[when]int
+	stopsLost map[bool]int // stops that lost a request, by whether it was begun
+	held      []time.Duration
 }
 
 // when says at what time a request was lost.
@@ -27,11 +28,11 @@ type when struct{ begun, signalled bool }
 func (r *row) figures() *figures {
 	f := &figures{stops: len(r.results), lost: map[when]int{}, stopsLost: map[bool]int{}}
 	for _, found := range r.results {
-		f.requests += found.Requests
-		f.twice += found.Twice
-		f.closed += found.Closed
-		f.back += found.CameBack
-		f.open += found.Open
+		f.Requests += found.Requests
+		f.Twice += found.Twice
+		f.Closed += found.Closed
+		f.CameBack += found.CameBack
+		f.Open += found.Open
 		f.held = append(f.held, found.Signal)
 		lost := map[bool]int{}
 		for _, l := range found.Losses {
@@ -51,9 +52,9 @@ func (f *figures) all(begun bool) int { return f.lost[when{begun, false}] + f.lo
 // String has the figures of a race.
 func (f *figures) String() string {
 	text := fmt.Sprintf("%d requests in %d stops: %d lost the race in %d stops, %d were cut in %d stops",
-		f.requests, f.stops, f.all(false), f.stopsLost[false], f.all(true), f.stopsLost[true])
-	if f.open > 0 {
-		text += fmt.Sprintf(", %d connections stayed open", f.open)
+		f.Requests, f.stops, f.all(false), f.stopsLost[false], f.all(true), f.stopsLost[true])
+	if f.Open > 0 {
+		text += fmt.Sprintf(", %d connections stayed open", f.Open)
 	}
 	return text
 }
@@ -117,9 +118,9 @@ func printLost(out io.Writer, rows []*row) error {
 		if goals != "" {
 			missed++
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\t%s\n", r.Name, f.stops, f.requests,
-			f.lost[when{}], f.lost[when{begun: true}], f.lost[when{signalled: true}], f.lost[when{true, true}], f.twice,
-			f.median().Seconds(), f.held[len(f.held)-1].Seconds(), f.closed, f.back, goals)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\t%s\n", r.Name, f.stops, f.Requests,
+			f.lost[when{}], f.lost[when{begun: true}], f.lost[when{signalled: true}], f.lost[when{true, true}], f.Twice,
+			f.median().Seconds(), f.held[len(f.held)-1].Seconds(), f.Closed, f.CameBack, goals)
 	}
 	err := w.Flush()
 	if missed+broken > 0 {

@@ -63,23 +63,18 @@ func printEnded(out io.Writer, rows []*row, quick bool) error {
 
 const indent = "                  "
 
-// String returns the name with the moments of the first trial and all signals.
+// String returns the name, when the signal of the first trial should have been sent, and when those of
+// all were.
 func (r *row) String() string {
 	text := r.Name
-	expected := "later" // a trial that lost a request does not know E and L
-	var signals, losses []string
-	for _, found := range r.results {
-		if expected == "later" && (found.Lost == 0 || r.Precise) {
-			expected = found.window()
+	for i, found := range r.results {
+		if i == 0 {
+			text += fmt.Sprintf(": from %s to %s, seen", seconds(found.E), seconds(found.L))
 		}
-		signals = append(signals, seconds(found.Signal))
-		losses = append(losses, fmt.Sprint(found.Lost))
-	}
-	if len(signals) > 0 {
-		text += fmt.Sprintf(": %s, seen %s", expected, strings.Join(signals, ", "))
-	}
-	if r.Precise && len(losses) > 0 {
-		text += ", lost " + strings.Join(losses, ", ")
+		text += " " + seconds(found.Signal)
+		if found.Lost > 0 {
+			text += fmt.Sprintf(" (lost %d)", found.Lost)
+		}
 	}
 	if r.Race {
 		text += "; " + r.figures().String()
@@ -90,38 +85,19 @@ func (r *row) String() string {
 	return text
 }
 
-func (r *result) window() string {
-	return fmt.Sprintf("from %s to %s", seconds(r.E), seconds(r.L))
-}
-
-// firstLost says when a request was lost and how.
-func (r *result) firstLost() string {
-	for _, l := range r.Losses {
-		if !l.Raced {
-			return fmt.Sprintf("the first at %s: %s", seconds(l.At), l.Error)
-		}
-	}
-	return fmt.Sprintf("%d connections are still open", r.Open)
-}
-
 // explain prints the details of one wrong result.
 func (r *row) explain(out io.Writer) {
 	if len(r.broken) > 0 {
 		fmt.Fprintf(out, "%sFAILED: %s\n", indent, r.broken[0])
 	}
 	for _, found := range r.results {
-		if !r.Wrong(found.Verdict) {
-			continue
-		}
-		expected := found.window()
-		if found.Lost > r.MayCut {
-			expected = fmt.Sprintf("lost %d, %s", found.Lost, found.firstLost())
-		}
-		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(found.Verdict)), expected, seconds(found.Signal))
-		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
-		if found.Stalled > maxStall(r.Row)/2 {
+		if r.Wrong(found.Verdict) {
+			fmt.Fprintf(out, "%s%s: %s\n", indent, strings.ToUpper(string(found.Verdict)), found.Message)
+			for _, l := range found.Losses[:min(3, len(found.Losses))] {
+				fmt.Fprintf(out, "%slost at %s: %s\n", indent, seconds(l.At), l.Error)
+			}
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
+			return
 		}
-		return
 	}
 }
