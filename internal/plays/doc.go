@@ -29,7 +29,7 @@
 //	grpc                                    grpc-go: see Take of channel
 //	undici requests httpclient              libraries of Node, Python and Java: see programs
 //	port=8099 peer=1 ping=2s front          see the fields of play
-//	pool burst=3 think=20ms share=4 lifo    clients that keep their connections: see runPool of lab truth
+//	pool burst=3 think=20ms share=4         clients that keep their connections: see runPool of lab truth
 //	work=20ms slow                          how long THINK is: see the fields of play
 //
 // All clients know the steps wait D, until MOMENT, run SCRIPT, syn, signal NAME (to lameduck), and

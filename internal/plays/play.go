@@ -31,7 +31,6 @@ type Play struct {
 	Burst int           // requests at a time
 	Think time.Duration // the average time from an answer to the next request
 	Share int           // so many requests at a time on a connection
-	LIFO  bool          // the connection that was used last is the first to be used again
 	Work  time.Duration // THINK is half of this to one and a half; 0: see randomThink of lab truth
 	Slow  bool          // THINK is ten times as long one time in ten
 }
@@ -79,8 +78,6 @@ func (p *Play) word(word string, sessions Sessions) {
 		p.Pool = true
 	case "front":
 		p.Front = true
-	case "lifo":
-		p.LIFO = true
 	case "slow":
 		p.Slow = true
 	case "work":

@@ -25,7 +25,6 @@ type Client struct {
 	Conns    int           // of HTTP, at most; 0: any number
 	Ping     time.Duration // of HTTP/2 and gRPC, after so much silence
 	Limit    time.Duration // of a request
-	Sleep    func(time.Duration) bool
 }
 
 // Link is a connection, or a client of a library that keeps one.

@@ -12,9 +12,8 @@ import (
 
 // site is a client of net/http: http and https speak HTTP/1.1, h2 and h2c HTTP/2.
 type site struct {
-	http  *http.Client
-	base  string
-	sleep func(time.Duration) bool
+	http *http.Client
+	base string
 }
 
 func (c *Client) site() *site {
@@ -35,7 +34,7 @@ func (c *Client) site() *site {
 	if protocol == "https" || protocol == "h2" {
 		scheme = "https"
 	}
-	return &site{&http.Client{Transport: transport, Timeout: c.Limit}, scheme + "://" + c.Server, c.Sleep}
+	return &site{&http.Client{Transport: transport, Timeout: c.Limit}, scheme + "://" + c.Server}
 }
 
 // Take takes a step: a request, of which "keyed" is a POST that may be sent again.
@@ -49,7 +48,7 @@ func (p *site) Take(step plays.Step) error {
 	case "keyed":
 		return p.do("POST", path, path, strings.NewReader("an order"))
 	case "upload":
-		return p.do("POST", path, "", &slowBody{p, plays.Number(args[1]), plays.Number(args[2]), plays.Duration(args[3])})
+		return p.do("POST", path, "", &slowBody{plays.Number(args[1]), plays.Number(args[2]), plays.Duration(args[3])})
 	case "download":
 		return p.download(path, plays.Number(args[1]), plays.Duration(args[2]))
 	case "close":
@@ -91,7 +90,7 @@ func (p *site) download(path string, size int, period time.Duration) error {
 	}
 	defer answer.Body.Close()
 	for err == nil {
-		p.sleep(period)
+		time.Sleep(period)
 		_, err = io.CopyN(io.Discard, answer.Body, int64(size))
 	}
 	if err == io.EOF {
@@ -102,7 +101,6 @@ func (p *site) download(path string, size int, period time.Duration) error {
 
 // slowBody yields pieces of a size, one each period.
 type slowBody struct {
-	*site
 	count  int
 	size   int
 	period time.Duration
@@ -113,7 +111,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	b.count--
-	b.sleep(b.period)
+	time.Sleep(b.period)
 	n := min(b.size, len(p))
 	clear(p[:n])
 	return n, nil

@@ -39,7 +39,7 @@ func (t *trial) client(p *play) *client {
 
 // open opens a connection, and takes the first steps on it.
 func (c *client) open() (peers.Link, error) {
-	how := peers.Client{Protocol: c.p.Protocol, Server: c.server(), Dir: c.t.dir, Dial: c.dial, Sleep: c.t.sleep,
+	how := peers.Client{Protocol: c.p.Protocol, Server: c.server(), Dir: c.t.dir, Dial: c.dial,
 		Renewed: c.p.Renewed, Ping: c.p.Ping, Limit: plays.Forever}
 	if c.t.c.Lag > 0 && strings.HasPrefix(how.Protocol, "http") {
 		how.Conns = c.p.Share // a pool of the library's

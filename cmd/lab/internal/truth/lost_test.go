@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,24 +15,17 @@ func TestMissed(t *testing.T) {
 	}
 	fresh, begun := loss{At: 4 * s}, loss{At: 4 * s, Begun: true}
 	lull := &row{results: []*result{stop(8*s, make([]loss, 12)...), stop(8*s, make([]loss, 8)...)}}
-	for _, test := range []struct {
-		stops   []*result
-		retries bool
-		want    string
-	}{
-		{[]*result{stop(9 * s)}, false, ""},
-		{[]*result{stop(9*s, fresh)}, false, ""},
-		{[]*result{stop(8*s, fresh, fresh)}, false, "2 against 20 in 2"},
-		{[]*result{stop(8*s, fresh, fresh), stop(8 * s)}, false, ""},
-		{[]*result{stop(8*s, begun)}, false, "cut"},
-		{[]*result{stop(3*s, begun)}, false, ""}, // at the signal
-		{[]*result{stop(8*s, fresh)}, true, "lost"},
-		{[]*result{stop(8 * s), stop(5 * s), stop(20 * s)}, false, ""},
-		{[]*result{stop(8 * s), stop(10 * s), stop(20*s, begun)}, false, "cut, held long"},
+	for want, stops := range map[string][]*result{
+		"":                     {stop(8*s, fresh), stop(5 * s), stop(20 * s)},
+		"4 against 20 in 2":    {stop(8*s, fresh, fresh, fresh, fresh), stop(8 * s), stop(8 * s)},
+		"cut":                  {stop(8*s, begun)},
+		"2 against 20 in 2":    {stop(3*s, begun, begun)}, // at the signal
+		"lost":                 {stop(8*s, fresh)},
+		"cut, lost, held long": {stop(20*s, begun)},
 	} {
-		got := (&row{results: test.stops}).figures().missed(test.retries, lull.figures())
-		if got != test.want {
-			t.Errorf("missed %q, want %q, of %v", got, test.want, test.stops)
+		retries := strings.Contains(want, "lost")
+		if got := (&row{results: stops}).figures().missed(retries, lull.figures()); got != want {
+			t.Errorf("missed %q, want %q", got, want)
 		}
 	}
 }

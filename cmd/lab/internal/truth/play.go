@@ -13,7 +13,7 @@ import (
 // play is what some clients do.
 type play struct {
 	*plays.Play
-	free *idle // of a pool
+	free chan *pooled // connections of a pool that are not in use: that was used last comes last
 }
 
 // run plays all clients. When the server has gone, steps whose moment has not come run at

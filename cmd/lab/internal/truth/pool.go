@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,8 +31,8 @@ type pooled struct {
 }
 
 // runPool makes requests until the server has gone: each takes the connection that has not been
-// used for the longest time, or with lifo for the shortest. With think each connection has its own
-// requests. No connection is replaced, unless the row has a lag.
+// used for the longest time. With think each connection has its own requests. No connection is
+// replaced, unless the row has a lag.
 func (p *play) runPool(t *trial) {
 	var all sync.WaitGroup
 	if p.free == nil {
@@ -47,11 +46,8 @@ func (p *play) runPool(t *trial) {
 
 // openPool opens the connections, of three clients.
 func (p *play) openPool(t *trial, all *sync.WaitGroup) {
-	p.free = &idle{places: make(chan bool, p.Clients)}
-	var clients []*client
-	for range 3 {
-		clients = append(clients, t.client(p))
-	}
+	p.free = make(chan *pooled, p.Clients)
+	clients := []*client{t.client(p), t.client(p), t.client(p)}
 	for i := 0; i < p.Clients; i += p.Share {
 		conn := &pooled{client: &client{t: t, p: p, addr: clients[i%len(clients)].addr, only: &onlyConn{}}}
 		all.Go(func() {
@@ -64,7 +60,7 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 				if p.Think > 0 {
 					all.Go(conn.loop)
 				} else {
-					p.free.put(conn)
+					p.free <- conn
 				}
 			}
 		})
@@ -82,40 +78,12 @@ func (p *play) load(t *trial, all *sync.WaitGroup) {
 		}
 		for range p.Burst {
 			all.Go(func() {
-				conn := p.free.take(p.LIFO)
+				conn := <-p.free
 				conn.use()
-				p.free.put(conn)
+				p.free <- conn
 			})
 		}
 	}
-}
-
-// idle are the connections of a pool that are not in use.
-type idle struct {
-	places chan bool  // as many as connections
-	mu     sync.Mutex // requests run beside each other
-	conns  []*pooled  // that was used last comes last
-}
-
-func (i *idle) put(conn *pooled) {
-	i.mu.Lock()
-	i.conns = append(i.conns, conn)
-	i.mu.Unlock()
-	i.places <- true
-}
-
-// take waits for a connection.
-func (i *idle) take(lifo bool) *pooled {
-	<-i.places
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	at := 0
-	if lifo {
-		at = len(i.conns) - 1
-	}
-	conn := i.conns[at]
-	i.conns = slices.Delete(i.conns, at, at+1)
-	return conn
 }
 
 // begin opens the connection, or so many of a library's, and makes a first request on each, which
@@ -125,40 +93,36 @@ func (c *pooled) begin() (err error) {
 	if c.link, err = c.open(); err != nil {
 		return err
 	}
-	if err := c.request(first); err != nil {
-		return err
-	}
+	err = c.request(first)
 	var all sync.WaitGroup
 	for range c.p.Share - 1 {
-		all.Go(func() {
-			if err := c.request(first); err != nil {
-				c.t.check(err)
-			}
-		})
+		all.Go(func() { c.t.check(c.request(first)) })
 	}
 	all.Wait()
-	return nil
+	return err
 }
 
 // request makes a request. Where the row has a lag, a connection that has ended is replaced, which
 // libraries do by themselves.
 func (c *pooled) request(r request) error {
-	_, alone := c.link.(*peers.Stream)
-	again := alone && c.t.c.Lag > 0
-	switch {
-	case again && c.only.closed():
+	if c.t.c.Lag == 0 && c.only.closed() {
+		return errClosed
+	}
+	stream, isStream := c.link.(*peers.Stream)
+	if c.t.c.Lag == 0 || !isStream {
+		return c.take(c.link, c.p.Steps, r)
+	}
+	if c.only.closed() {
 		c.only.close()
 		link, err := c.open()
 		if err != nil {
 			c.only.close()
 			return err
 		}
-		c.link = link
-	case c.t.c.Lag == 0 && c.only.closed():
-		return errClosed
+		c.link, stream = link, link.(*peers.Stream)
 	}
-	err := c.take(c.link, c.p.Steps, r)
-	if again && (err != nil || c.link.(*peers.Stream).Last) {
+	err := c.take(stream, c.p.Steps, r)
+	if err != nil || stream.Last {
 		c.only.close()
 	}
 	return err

@@ -76,11 +76,11 @@ func playTrial(args []string) error {
 		return fmt.Errorf("no case %q", args[0])
 	}
 	t := &trial{c: c, dir: args[1], links: map[string]func() (peers.Link, error){}}
-	machine := &stalls{precise: c.Precise}
-	go machine.watch()
+	machine := &stalls{}
+	go machine.watch(c)
 	err := t.play()
 	r, wrong := t.result()
-	r.Stalled = machine.longest(t.term.Add(r.Signal))
+	r.Stalled = machine.longest(c, t.term.Add(r.Signal))
 	if err = cmp.Or(err, wrong); err != nil {
 		r.Err = err.Error()
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -72,14 +71,6 @@ func (sch *scheduler) playRow(ctx context.Context, r *row) {
 	} else {
 		r.results = append(r.results, found)
 	}
-}
-
-// maxStall returns how long the machine may stand still in a trial.
-func maxStall(c *plays.Row) time.Duration {
-	if c.Precise {
-		return 5 * ms // time enough for a request between two samples
-	}
-	return 400 * ms // about half of what the windows allow
 }
 
 // playTrial plays one trial in a process of its own, PID 1 of its namespaces.

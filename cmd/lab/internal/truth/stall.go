@@ -3,13 +3,14 @@ package truth
 import (
 	"sync"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // stalls are how late the timers of a trial fired: the machine stood still.
 type stalls struct {
-	precise bool
-	mu      sync.Mutex
-	late    []lateness
+	mu   sync.Mutex
+	late []lateness
 }
 
 type lateness struct {
@@ -17,21 +18,17 @@ type lateness struct {
 	by time.Duration
 }
 
-// Of a precise trial, the moments around the signal matter alone.
-const (
-	stallPeriod        = 100 * ms
-	preciseStallPeriod = 2 * ms
-
-	beforeSignal = 1200 * ms
-	afterSignal  = 50 * ms
-)
+// maxStall returns how long the machine may stand still in a trial.
+func maxStall(c *plays.Row) time.Duration {
+	if c.Precise {
+		return 5 * ms // time enough for a request between two samples
+	}
+	return 400 * ms // about half of what the windows allow
+}
 
 // watch goes on to the end of the program.
-func (w *stalls) watch() {
-	period := stallPeriod
-	if w.precise {
-		period = preciseStallPeriod
-	}
+func (w *stalls) watch(c *plays.Row) {
+	period := maxStall(c) / 2
 	for {
 		last := time.Now()
 		time.Sleep(period)
@@ -44,12 +41,12 @@ func (w *stalls) watch() {
 }
 
 // longest returns the longest stall: of the trial, or of a precise trial around the signal.
-func (w *stalls) longest(signal time.Time) (longest time.Duration) {
+func (w *stalls) longest(c *plays.Row, signal time.Time) (longest time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.late {
-		around := l.at.After(signal.Add(-beforeSignal)) && l.at.Add(-l.by).Before(signal.Add(afterSignal))
-		if around || !w.precise {
+		around := l.at.After(signal.Add(-1200*ms)) && l.at.Add(-l.by).Before(signal.Add(50*ms))
+		if around || !c.Precise {
 			longest = max(longest, l.by)
 		}
 	}

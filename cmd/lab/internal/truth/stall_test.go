@@ -3,6 +3,8 @@ package truth
 import (
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 func TestStallsLongest(t *testing.T) {
@@ -14,8 +16,8 @@ func TestStallsLongest(t *testing.T) {
 		{signal.Add(s), 200 * ms},
 	}
 	for precise, want := range map[bool]time.Duration{false: 300 * ms, true: 60 * ms} {
-		w := &stalls{precise: precise, late: late}
-		if got := w.longest(signal); got != want {
+		w := &stalls{late: late}
+		if got := w.longest(&plays.Row{Precise: precise}, signal); got != want {
 			t.Errorf("precise %v: %v, want %v", precise, got, want)
 		}
 	}
