@@ -40,6 +40,10 @@ func (p *play) runPool(t *trial) {
 	}
 	if p.Think == 0 {
 		p.load(t, &all)
+	} else {
+		for range p.Clients {
+			all.Go(func() { (<-p.free).loop() })
+		}
 	}
 	all.Wait()
 }
@@ -57,17 +61,14 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 				return
 			}
 			for range p.Share {
-				if p.Think > 0 {
-					all.Go(conn.loop)
-				} else {
-					p.free <- conn
-				}
+				p.free <- conn
 			}
 		})
 	}
 }
 
-// load makes requests at their moments.
+// load makes requests at their moments. After the machine has stood still, those that are late would
+// come in a burst, and are left out.
 func (p *play) load(t *trial, all *sync.WaitGroup) {
 	for moment := range p.Moments(0) {
 		if moment < p.From+500*ms {
@@ -75,6 +76,9 @@ func (p *play) load(t *trial, all *sync.WaitGroup) {
 		}
 		if !t.wait(moment) {
 			return
+		}
+		if time.Since(t.term.Add(moment)) > 20*ms {
+			continue
 		}
 		for range p.Burst {
 			all.Go(func() {

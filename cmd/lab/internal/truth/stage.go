@@ -40,7 +40,11 @@ func (t *trial) launch() {
 	if t.c.Sleep > 0 {
 		init = []string{"tini"}
 	}
-	t.server = t.start(t.dir, "", stage.Linked, append(init, "--"), t.c.Server)
+	host := ""
+	if t.c.Lag > 0 {
+		host = peers.ServerEnd.String()
+	}
+	t.server = t.start(t.dir, host, stage.Linked, append(init, "--"), t.c.Server)
 	var connect func(network *os.File)
 	if t.c.Remote {
 		connect = func(network *os.File) { openRelay(network, t.c.RTT/2) }

@@ -125,12 +125,15 @@ func (t *trial) play() error {
 	var scene []*play
 	for i := range t.c.Plays {
 		p := &play{Play: &t.c.Plays[i]}
-		if t.c.Lag > 0 && p.Pool { // before the clock starts: some programs take long to start
+		if p.Pool && p.From < 0 { // before the clock starts: connecting may take long
 			p.openPool(t, &all)
 		}
 		scene = append(scene, p)
 	}
 	all.Wait()
+	if t.err != nil {
+		return t.err
+	}
 	t.term = time.Now().Add(t.c.Lead() + settle)
 	for _, p := range scene {
 		all.Go(func() { p.run(t) })

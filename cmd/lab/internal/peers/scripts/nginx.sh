@@ -1,9 +1,9 @@
 # needs nginx
 # nginx before the upstream. Arguments: "renew", which closes a connection with the first answer
-# that comes 3 s after its first request, and the words of listen after the port.
+# that comes 4 s after its first request, and the words of listen after the port.
 # include nginx.part
 renew=
-[ "$1" != renew ] || { renew="keepalive_time 3s;"; shift; }
+[ "$1" != renew ] || { renew="keepalive_time 4s;"; shift; }
 cat >site <<END
 server {
     $renew
