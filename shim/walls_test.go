@@ -55,11 +55,11 @@ var walls = map[string]string{
 	"shim/internal/testutil/flags":  "check plan preset sig stop",
 	"shim/internal/testutil/netns":  "unix",
 	"shim/internal/testutil/script": "sig stop",
-	"shim/internal/testutil/world":  "stop tcp testutil/script traffic",
+	"shim/internal/testutil/world":  "plays stop tables tcp traffic",
 }
 
 // wallName shortens an import path to the name in walls.
-var wallName = strings.NewReplacer(module+"shim/internal/", "", module+"cmd/internal/", "", module, "",
+var wallName = strings.NewReplacer(module+"shim/internal/", "", module+"cmd/internal/", "", module+"internal/", "", module, "",
 	"github.com/alecthomas/kong", "kong", "golang.org/x/sys/unix", "unix")
 
 // sources are the files of a package for one system.

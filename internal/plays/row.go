@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 )
 
 //go:embed table.txt
-var table string
+var rows string
 
 //go:embed limits.txt
 var limits string
@@ -77,7 +79,7 @@ func Limits() map[string][]string {
 func Table() []Row {
 	limits, sessions := Limits(), ReadSessions()
 	var cases []Row
-	for _, columns := range Rows(table) {
+	for _, columns := range Rows(rows) {
 		cases = append(cases, parseRow(columns, limits, sessions)...)
 	}
 	return cases
@@ -188,18 +190,10 @@ func (c *Row) Lead() time.Duration {
 }
 
 // Rows returns the columns of each row of a table, and empty columns up to the widest table's.
-// Empty lines and comments are left out.
-func Rows(text string) (all [][]string) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		columns := make([]string, 9)
-		for i, column := range strings.Split(line, "|") {
-			columns[i] = strings.TrimSpace(column)
-		}
-		all = append(all, columns)
+func Rows(text string) [][]string {
+	all := tables.Rows(text)
+	for i := range all {
+		all[i] = append(all[i], make([]string, 9-len(all[i]))...)
 	}
 	return all
 }

@@ -10,12 +10,12 @@ import (
 func TestSettled(t *testing.T) {
 	s := &Sender{}
 	for range 3 {
-		s.Begin(time.Now().Add(-2 * slow))
+		s.Begin(time.Now().Add(-2 * time.Second))
 	}
 	s.End(0, Answered)
 	s.End(2, Refused)
 	got := s.Count()
-	if got.Settled != 1 || got.Sent != 3 || Ended(got.Kinds) != 2 || Failed(got.Kinds) != 1 || got.Slow != 1 || got.LateMS < 2000 {
+	if got.Settled != 1 || got.Sent != 3 || Ended(got.Kinds) != 2 || Failed(got.Kinds) != 1 || got.LateMS < 2000 {
 		t.Errorf("%+v", got)
 	}
 	s.End(1, Answered)

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestLife tests an alive file from Create to Remove, which leaves a newer file at the path.
@@ -62,7 +62,7 @@ func TestOthers(t *testing.T) {
 	testutil.WriteFile(t, dir+"/longer", content+"x")
 	unix.Mkfifo(dir+"/fifo", 0o644)
 	os.Symlink("nowhere", dir+"/dangling")
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# path | present | Create
 		           | true  | cannot create the file: is a directory
 		file       | true  | cannot overwrite a file of another program: give another path

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // specs are texts, with the error of an invalid text; HINT is the form of a spec.
@@ -43,7 +43,7 @@ var specs = `
 // any other text has a hint.
 func TestParse(t *testing.T) {
 	const hint = "give :PORT, IPV4:PORT or [IPV6]:PORT, as in :9000 or :9000=:8080"
-	for _, cells := range script.Rows(specs) {
+	for _, cells := range tables.Rows(specs) {
 		text, want := cells[0], strings.ReplaceAll(cells[1], "HINT", hint)
 		s, err := Parse(text)
 		got := fmt.Sprint(err)
@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 
 // FuzzParse: Parse accepts the result of String, and the Spec stays the same.
 func FuzzParse(f *testing.F) {
-	for _, cells := range script.Rows(specs) {
+	for _, cells := range tables.Rows(specs) {
 		f.Add(cells[0] + "\n")
 		f.Add(cells[0])
 	}

@@ -17,11 +17,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // roles are what this program does as a process of its own, by the value of CLOSER_ROLE.
@@ -215,7 +215,7 @@ func TestExplain(t *testing.T) {
 	for _, dir := range []string{"/self/attr/apparmor", "/7/fd", "/sys/kernel/yama"} {
 		os.MkdirAll(root+dir, 0o755)
 	}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# AppArmor's profile | ptrace_scope | process | what is said
 		default//&crun (mixed) | 0 | 7 | AppArmor's profile "default//&crun (mixed)"
 		default//&crun (mixed) | 0 | 8 | runs as another user, or is not dumpable

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // seconds reads a number of seconds.
@@ -24,7 +24,7 @@ func TestStop(t *testing.T) {
 		}
 		return start.Add(seconds(text))
 	}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# name | TERM | end | last refused | last new | last byte | and | began | over | hold | delay
 		nothing yet         |    |      |      |      |      | others      |    |      |     |
 		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 17.4 | 7.4 | 5

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -198,7 +198,7 @@ without counters | uncounted; destroy 80 | 0 cut, 0 refused, uncounted
 
 // TestCost: what is cut and refused by the end of a server.
 func TestCost(t *testing.T) {
-	for _, cells := range script.Rows(costs) {
+	for _, cells := range tables.Rows(costs) {
 		k := play(cells[1])
 		r := k.Result()
 		got := fmt.Sprintf("%d cut, %d refused", r.Cut(), r.Refused)

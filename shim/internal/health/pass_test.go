@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
@@ -89,7 +89,7 @@ func TestTargets(t *testing.T) {
 // TestListen: on which loopback addresses a listener accepts.
 func TestListen(t *testing.T) {
 	listenAt(t, "[::1]:0") // or skip
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# listen | refuses clients of 127.0.0.1 | of ::1
 		          | false | false
 		::        | false | false

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -15,7 +15,7 @@ import (
 // TestQuestions: how many connections of a client may be closed at once, and after which time
 // without a new connection, by what has become of earlier ones.
 func TestQuestions(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# what has happened                          | none new for | how many
 		                                             | 0.9s         | 0
 		                                             | 1s           | 1
@@ -157,7 +157,7 @@ func TestBusyConnection(t *testing.T) {
 
 // TestNear: who is far away is not asked, by the rate of requests, nor watched.
 func TestNear(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		rtt=0.0002 | near
 		rtt=0.001  | near
 		rtt=0.0011 | far
@@ -179,7 +179,7 @@ func TestNear(t *testing.T) {
 
 // TestWatching: samples are close when a client may soon be asked.
 func TestWatching(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		0.3 | talks=-0.9                    | no
 		0.6 | talks=-0.9                    | yes
 		9   | open=-60 -60:500 -59:-500     | no

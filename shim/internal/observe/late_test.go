@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestLatePorts: a port opened after the trigger counts from the next listing on, for the
@@ -22,7 +22,7 @@ func TestLatePorts(t *testing.T) {
 	o := s.observer
 	o.late.query.Cgroup = 50
 	o.markSeen(f.sockets)
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# new listener, its control group | late ports | comparable with the counters
 		            |       | yes
 		81 50       | 81    | yes

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -17,7 +17,7 @@ import (
 // counts a connection up to three samples later than the kernel; until then a surplus is no
 // activity. A segment is noted once.
 func TestOpens(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# name | the hold | samples: connections accepted | what each finds
 		counted             | alone        | 7                     | accepted=7
 		others listen       |              | 7                     | missed

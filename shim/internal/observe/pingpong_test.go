@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestPingPong: an entry counts for a connection whose bytes are unchanged since the table
@@ -28,7 +28,7 @@ func TestPingPong(t *testing.T) {
 		visit(clientEnd, serverEnd, true) // the other end
 		return nil
 	}
-	for i, cells := range script.Rows(`
+	for i, cells := range tables.Rows(`
 		# after | bytes received | the table | shown | times that the table was read
 		250ms | 10       | yes   | false | 0
 		# the first sample found the entry missing

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // check returns a connection of the health listener to the command.
@@ -23,7 +23,7 @@ func check(port uint16) health.ProxiedConn {
 func TestProxied(t *testing.T) {
 	f := &fakeListener{}
 	p := proxied{listener: f}
-	for i, cells := range script.Rows(`
+	for i, cells := range tables.Rows(`
 		# opened so far | open, by port | in the accept queue | of which count | segments may be theirs
 		0 |     | 2 | 2 | false
 		1 | 1   | 1 | 0 | true

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -18,7 +18,7 @@ import (
 // sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
 func TestPause(t *testing.T) {
 	halfSilent := trigger.Add(-usual.QuietFor / 2)
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# name | age of the hold, floor, ceiling, condition | and | the sample took | pause
 		in the hold                | 1h 0 2h quiet          |                 | 1s  | 250ms
 		after the hold             | 1h 0 2h quiet          | slowed          | 1s  | 1s
@@ -90,7 +90,7 @@ func TestStart(t *testing.T) {
 // TestStates: the state of each verdict, by the condition of the hold. A hook learns that the server
 // has ended, if there was one.
 func TestStates(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		quiet                | settled                    | busy
 		settled              | settled                    | met
 		quiet                | settled quiet              | met

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestSourceExhausted: failures in a row change the source, some errors at once.
@@ -19,7 +19,7 @@ func TestSourceExhausted(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOBUFS, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENOENT, unix.ETIMEDOUT} {
 		errs[unix.ErrnoName(errno)] = fmt.Errorf("cannot list IPv4 sockets: %w", errno)
 	}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		ENOBUFS EBUSY               | stays
 		ENOBUFS EBUSY interrupted   | exhausted
 		ENOBUFS EBUSY - interrupted | stays

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // newPlan returns the plan of flags and variables, and of the word terminal, where every signal can
@@ -36,7 +36,7 @@ var plans string
 // TestPlan: the plan of a configuration, or the error, is as in testdata/plans.txt. The caller's
 // warnings come first.
 func TestPlan(t *testing.T) {
-	for _, cells := range script.Rows(plans) {
+	for _, cells := range tables.Rows(plans) {
 		p, err := newPlan(t, strings.Fields(cells[0])...)
 		got := fmt.Sprint("error: ", err)
 		if err == nil {

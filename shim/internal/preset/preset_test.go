@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestPresetTable: names and programs are unique, and every preset has texts that fit into
@@ -154,7 +154,7 @@ systemd   | /usr/lib/systemd/systemd | /sbin/init
 // TestMatch matches the contents of /proc for real processes and for the usual ways to
 // start servers. An empty exe stands for a link that may not be read.
 func TestMatch(t *testing.T) {
-	for _, cells := range script.Rows(processes) {
+	for _, cells := range tables.Rows(processes) {
 		got := ""
 		if p := Match(cells[1], cells[2:]); p != nil {
 			got = p.Name

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // Helpers change a whole process: the test binary runs once more, as "helper NAME ARG...".
@@ -55,7 +55,7 @@ func help(t *testing.T, env []string, args ...string) string {
 }
 
 func TestCandidates(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# file | environment | candidates
 		x   |                                | /bin/x /usr/bin/x
 		x   | XPATH=/a PATHS=/b path=/c PATH | /bin/x /usr/bin/x
@@ -215,7 +215,7 @@ func TestFind(t *testing.T) {
 	for name, mode := range map[string]os.FileMode{"plain": 0o644, "program": 0o755} {
 		must(os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho ran > "+dir+"/ran\n"), mode))
 	}
-	for _, cells := range script.Rows(strings.ReplaceAll(`
+	for _, cells := range tables.Rows(strings.ReplaceAll(`
 		# in | program | error
 		    | program       | <nil>
 		DIR | ./program     | <nil>

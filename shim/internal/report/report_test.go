@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
@@ -47,14 +47,14 @@ func TestReport(t *testing.T) {
 	lines := map[string]func(s *Stop) []string{
 		"begin": (*Stop).Announcement, "late": (*Stop).Late, "end": (*Stop).Conclusion,
 	}
-	for _, cells := range script.Rows(stops) {
+	for _, cells := range tables.Rows(stops) {
 		s := newStop()
 		for step := range strings.SplitSeq(cells[2], ";") {
 			s.change(strings.TrimSpace(step))
 		}
 		add(cells[0], lines[cells[1]](s), Encode(s.Figures()))
 	}
-	for _, cells := range script.Rows(costs) {
+	for _, cells := range tables.Rows(costs) {
 		c := newCost()
 		for step := range strings.SplitSeq(cells[1], ";") {
 			c.change(strings.TrimSpace(step))

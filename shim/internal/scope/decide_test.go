@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // listener returns a listener on a port, whose inode is the port's number.
@@ -96,7 +96,7 @@ func describe(s Scope) string {
 var decisions string
 
 func TestDecide(t *testing.T) {
-	for _, cells := range script.Rows(decisions) {
+	for _, cells := range tables.Rows(decisions) {
 		if got := describe(Decide(parseFacts(t, cells[1]))); got != cells[2] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[2])
 		}

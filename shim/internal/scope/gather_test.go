@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 func TestMain(m *testing.M) { netns.Main(m, 0) }
@@ -56,7 +56,7 @@ func statOf(state string, parent int, threads string) string {
 func TestHeldSockets(t *testing.T) {
 	me := os.Getpid()
 	pids := map[string]int{"init": 1, "me": me, "a": me + 1, "b": me + 2, "c": me + 3, "d": me + 4}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# name | options of /proc | processes and their parents | found | an error
 		alone                       | rw                   |                     |         |
 		a family, and a stranger    | rw                   | a:me b:c c:a d:init | a b c   |
@@ -99,7 +99,7 @@ func TestHeldSockets(t *testing.T) {
 // TestProcessStates: the states of processes without sockets. A file named fd stands for
 // an unreadable directory.
 func TestProcessStates(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# name | fd | the stat file: state and threads | an error
 		reaped                                  |             |     |
 		reaped meanwhile                        | unreadable  |     |

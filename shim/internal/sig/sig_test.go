@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // TestParse: the forms of signals that are special, and of all in general.
@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %d, %v; want %d", form, int(got), err, int(want))
 		}
 	}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# number | its name, and other forms
 		6  | ABRT IOT
 		15 | TERM SIGTERM sigterm SigTerm
@@ -59,7 +59,7 @@ func TestParseBad(t *testing.T) {
 }
 
 func TestParseRewrite(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# text | rewrite | a word of the error
 		SIGTERM:10    | TERM:USR1 |
 		HUP:0         | HUP:0     |

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // fakeConn returns a Conn that receives the given datagrams, and does not wait for others.
@@ -88,7 +88,7 @@ func TestReplies(t *testing.T) {
 		"": nil, "ENOENT": unix.ENOENT, "EACCES": unix.EACCES, "ENOMEM": unix.ENOMEM, "ETIMEDOUT": unix.ETIMEDOUT,
 		"interrupted": ErrInterrupted, "malformed": ErrMalformed,
 	}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# datagrams with messages | the ports that are visited | the error
 		5 6 / done / 7 / done              | 5 6 7 |
 		9 6 done / done                    | 6     |

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
@@ -16,7 +17,7 @@ var holds string
 
 // TestHold: when a hold ends, why, and how the search for a lull went.
 func TestHold(t *testing.T) {
-	for _, cells := range script.Rows(holds) {
+	for _, cells := range tables.Rows(holds) {
 		m := newMachine(t, cells[0]+" --grace-period=40s")
 		if strings.HasPrefix(cells[0], "hook") {
 			m.Handle(epoch, event(t, "hold"))

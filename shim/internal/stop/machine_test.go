@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -129,7 +130,7 @@ func TestManySignals(t *testing.T) {
 // TestWarnNotHeld: a signal from outside that may stop the container and begins no stop is
 // warned of, once. Other signals and other senders are not.
 func TestWarnNotHeld(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# flags | sent from | signals | warned of
 		--delay=1s           | outside | QUIT USR1 HUP QUIT WINCH INT PWR RTMIN+3 RTMIN+4 | QUIT WINCH INT PWR RTMIN+3
 		--delay=1s           | inside  | QUIT INT   |

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestSchedule: how a schedule is spelled, or why it is refused; and its times up to any forever,
 // which must fit into the grace period: the wait for the first signal, and the times from it to the
 // last signal and to KILL, "-" without.
 func TestSchedule(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		TERM                            | TERM                     | 0s 0s -
 		USR1/30/TERM/5s/KILL            | USR1/30s/TERM/5s/KILL    | 0s 35s 35s
 		-USR1/30s/-15                   | USR1/30s/TERM            | 0s 30s -
@@ -58,7 +58,7 @@ func TestSchedule(t *testing.T) {
 // TestSteps: the steps come from the first of: the schedule, the rewrite of the trigger, the
 // preset, the trigger. The rewrite of a signal to itself is one like any other.
 func TestSteps(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# flags                             | trigger | steps
 		                                    | TERM    | TERM
 		--rewrite=TERM:USR1                 | TERM    | USR1

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // TestDiscountFIN: the FIN counts as a received byte in the states after the peer's FIN,
@@ -12,7 +12,7 @@ import (
 func TestDiscountFIN(t *testing.T) {
 	states := map[string]State{"ESTABLISHED": Established, "FIN_WAIT2": FinWait2, "CLOSE_WAIT": CloseWait,
 		"LAST_ACK": LastAck, "CLOSING": Closing, "CLOSE": Close, "LISTEN": Listen}
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# name | state, bytes unread, received, sent and acknowledged | unread and received without the FIN
 		established        | ESTABLISHED 3 9 0 0 | 3 9
 		closed by us       | FIN_WAIT2 3 9 0 0   | 3 9

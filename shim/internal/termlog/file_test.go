@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // logTests write to termination logs: a name, the text before, and steps. A step is an action and
@@ -49,7 +49,7 @@ func TestTerminationLog(t *testing.T) {
 			return strings.Repeat("x", testutil.Must(strconv.Atoi(match[1:])))
 		})
 	}
-	for _, cells := range script.Rows(logTests) {
+	for _, cells := range tables.Rows(logTests) {
 		path := filepath.Join(t.TempDir(), "log")
 		testutil.WriteFile(t, path, expand(cells[1]))
 		log := newFile(path)
@@ -109,7 +109,7 @@ func TestTerminationLogNowhere(t *testing.T) {
 // TestTerminationLogPlanted: links are followed only in directories to which no other user
 // may write.
 func TestTerminationLogPlanted(t *testing.T) {
-	for _, cells := range script.Rows(`
+	for _, cells := range tables.Rows(`
 		# planted | the directory's mode and owner | why it is not followed
 		symbolic link | 0755 -1    | <nil>
 		hard link     | 0755 -1    | <nil>

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // row is a way to stop, and the outcome under one kind of load. rows.txt has the columns.
@@ -50,7 +50,7 @@ var table string
 // rows returns the usual remedies and lameduck, before a server that dies of TERM and
 // before a server that TERM stops gracefully, and then each manifest as written.
 func rows() (all []row) {
-	for _, columns := range stage.Rows(table) {
+	for _, columns := range plays.Rows(table) {
 		all = append(all, row{name: columns[0], manifest: columns[1], words: columns[2], hooks: columns[3],
 			kinds: strings.Fields(columns[4])})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/proc"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // TestMain makes the test binary the laboratory too.
@@ -77,7 +78,7 @@ func TestInterrupted(t *testing.T) {
 // played returns the trials of rows "server | contender | kind of failure | failed | stop", of
 // four stops each, with a word "stalled" or "killed" behind, and then what watch counted.
 func played(text string) (all findings) {
-	for _, cells := range stage.Rows(text) {
+	for _, cells := range plays.Rows(text) {
 		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0]), Stalled: cells[5] == "stalled"}
 		for range 4 {
 			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(duration(cells[4])), Killed: cells[5] == "killed"})

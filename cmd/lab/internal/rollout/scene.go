@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 //go:embed rows pictures
@@ -21,7 +21,7 @@ var files embed.FS
 
 // rows returns the cells of an embedded table.
 func rows(name string) [][]string {
-	return stage.Rows(string(must.Get(files.ReadFile("rows/" + name))))
+	return plays.Rows(string(must.Get(files.ReadFile("rows/" + name))))
 }
 
 func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }

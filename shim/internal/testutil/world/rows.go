@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -38,7 +38,7 @@ func ReadRows(t *testing.T, file string) (rows []Row) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cells := range script.Rows(string(text)) {
+	for _, cells := range tables.Rows(string(text)) {
 		cond, at, _ := strings.Cut(cells[1], " ")
 		r := Row{cells[0], Conditions[cond], Never, Parse(cells[2]), cells[len(cells)-1]}
 		if at != "never" {
