@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lameduck-init/lameduck/internal/plays"
@@ -93,7 +94,8 @@ func (r *row) explain(out io.Writer) {
 	for _, found := range r.results {
 		if r.Wrong(found.Verdict) {
 			fmt.Fprintf(out, "%s%s: %s\n", indent, strings.ToUpper(string(found.Verdict)), found.Message)
-			for _, l := range found.Losses[:min(3, len(found.Losses))] {
+			counted := slices.DeleteFunc(slices.Clone(found.Losses), func(l loss) bool { return l.Raced })
+			for _, l := range counted[:min(3, len(counted))] {
 				fmt.Fprintf(out, "%slost at %s: %s\n", indent, seconds(l.At), l.Error)
 			}
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
