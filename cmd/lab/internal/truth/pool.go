@@ -109,14 +109,14 @@ func (c *pooled) begin() (err error) {
 // request makes a request. Where the row has a lag, a connection that has ended is replaced, which
 // libraries do by themselves.
 func (c *pooled) request(r request) error {
-	if c.t.c.Lag == 0 && c.only.closed() {
+	if c.t.c.Lag == 0 && c.only.closed(false) {
 		return errClosed
 	}
 	stream, isStream := c.link.(*peers.Stream)
 	if c.t.c.Lag == 0 || !isStream {
 		return c.take(c.link, c.p.Steps, r)
 	}
-	if c.only.closed() {
+	if c.only.closed(true) {
 		c.only.close()
 		link, err := c.open()
 		if err != nil {
@@ -176,15 +176,15 @@ func (o *onlyConn) dial(replaced bool, connect func() (net.Conn, error)) (net.Co
 	return conn, err
 }
 
-// closed reports that the connection has ended.
-func (o *onlyConn) closed() bool {
+// closed reports that the connection has ended, or that bytes came unasked, where those are a farewell.
+func (o *onlyConn) closed(farewell bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.conn == nil {
 		return o.used
 	}
 	n, err := load.Peek(o.conn)
-	return n == 0 && !errors.Is(err, unix.EAGAIN)
+	return (n == 0 || farewell) && !errors.Is(err, unix.EAGAIN)
 }
 
 func (o *onlyConn) close() {
