@@ -82,6 +82,16 @@ func Arg(n, value uint32) Word { return Word{16 + 8*n, value} }
 
 // Deny makes a system call fail in this process, for good; or only calls with an argument.
 func Deny(number uint32, errno unix.Errno, args ...Word) error {
+	return deny(unix.SECCOMP_FILTER_FLAG_TSYNC, number, errno, args)
+}
+
+// DenyThread makes a system call fail in this thread, and in what it executes. The threads of Go's
+// runtime need most system calls until then.
+func DenyThread(number uint32, errno unix.Errno, args ...Word) error {
+	return deny(0, number, errno, args)
+}
+
+func deny(flags uintptr, number uint32, errno unix.Errno, args []Word) error {
 	words := append([]Word{{0, number}}, args...)
 	var filter []unix.SockFilter
 	for i, word := range words {
@@ -97,7 +107,6 @@ func Deny(number uint32, errno unix.Errno, args ...Word) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	const flags = unix.SECCOMP_FILTER_FLAG_TSYNC // for all threads
 	_, _, errno = unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
 		return errno

@@ -49,7 +49,7 @@ var faults = map[string]func(value string){
 		var number, errno uint32
 		_, err := fmt.Sscanf(value, "%d:%d", &number, &errno)
 		Die(err)
-		Die(testutil.Deny(number, unix.Errno(errno)))
+		Die(testutil.DenyThread(number, unix.Errno(errno)))
 	},
 	"ignore": func(value string) { signal.Ignore(parseSignal(value)) },
 	"pending": func(value string) { // and blocked: the signal stays pending through exec
@@ -69,12 +69,12 @@ var faults = map[string]func(value string){
 	"seccomp": denySyscalls,
 	// as gVisor does
 	"no-netlink": func(string) {
-		Die(testutil.Deny(unix.SYS_SOCKET, unix.EPROTONOSUPPORT, testutil.Arg(0, unix.AF_NETLINK)))
+		Die(testutil.DenyThread(unix.SYS_SOCKET, unix.EPROTONOSUPPORT, testutil.Arg(0, unix.AF_NETLINK)))
 	},
 	// Binding a netlink socket is what joins multicast groups. The length of the address
 	// tells bind(2) of a netlink socket from others.
 	"no-groups": func(string) {
-		Die(testutil.Deny(unix.SYS_BIND, unix.EPERM, testutil.Arg(2, unix.SizeofSockaddrNetlink)))
+		Die(testutil.DenyThread(unix.SYS_BIND, unix.EPERM, testutil.Arg(2, unix.SizeofSockaddrNetlink)))
 	},
 	"no-ptrace": func(string) { Die(unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0)) },
 }
@@ -115,12 +115,12 @@ func become(uid string, args []string) {
 // denySyscalls denies system calls that the default profiles of container runtimes deny,
 // and system calls that older kernels and profiles lack.
 func denySyscalls(string) {
-	Die(testutil.Deny(unix.SYS_CLONE3, unix.ENOSYS))
-	Die(testutil.Deny(unix.SYS_PRCTL, unix.EPERM, testutil.Arg(0, unix.PR_SET_CHILD_SUBREAPER)))
+	Die(testutil.DenyThread(unix.SYS_CLONE3, unix.ENOSYS))
+	Die(testutil.DenyThread(unix.SYS_PRCTL, unix.EPERM, testutil.Arg(0, unix.PR_SET_CHILD_SUBREAPER)))
 	for _, number := range []uint32{
 		unix.SYS_PWRITEV2, unix.SYS_PERSONALITY, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_BPF,
 		unix.SYS_PERF_EVENT_OPEN, unix.SYS_IO_URING_SETUP, unix.SYS_PTRACE, unix.SYS_PIDFD_OPEN, unix.SYS_CLOSE_RANGE,
 	} {
-		Die(testutil.Deny(number, unix.EPERM))
+		Die(testutil.DenyThread(number, unix.EPERM))
 	}
 }
