@@ -63,17 +63,18 @@ func (b *bench) measure(lameduck string, footprint bool) {
 	inits := b.inits(lameduck)
 	field := append([]contender{{name: bare}}, inits...)
 	if !footprint {
-		b.start(field, b.build("nothing"))
-		b.latency(field, b.build("answer"))
+		b.start(field, b.build("raw", "nothing", "-E main.nothing"))
+		b.latency(field, b.build("raw", "answer", "-E main.answer"))
 		b.storm(inits)
 	}
 	holder := contender{holding, []string{lameduck, "--until=quiet", "--"}}
-	b.idle(append(inits, holder))
+	forkwait := contender{goer, []string{b.build("forkwait", "forkwait", "")}}
+	b.idle(append(inits, holder, forkwait))
 	if !footprint {
 		b.holds(lameduck)
 	}
 	var names []string
-	for _, c := range append(field, holder, contender{name: ss}) {
+	for _, c := range append(field, holder, forkwait, contender{name: ss}) {
 		names = append(names, c.name)
 	}
 	b.print(names)

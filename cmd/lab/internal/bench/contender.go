@@ -19,6 +19,7 @@ import (
 const (
 	bare    = "bare" // no init
 	tini    = "tini-static"
+	goer    = "go"
 	ours    = "lameduck"
 	holding = "with a hold"
 	ss      = "ss" // prints sockets
@@ -44,10 +45,11 @@ func (b *bench) inits(lameduck string) (field []contender) {
 	return append(field, contender{ours, []string{lameduck, "--"}})
 }
 
-// build makes a command without any runtime: raw has two, by their entry points.
-func (b *bench) build(entry string) (path string) {
-	path = filepath.Join(b.dir, entry)
-	must.Do(stage.Shell(`CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -E main.$1" -o "$2" ./internal/bench/raw`, entry, path))
+// build makes a command from a folder. Those of raw have no runtime, and begin at an entry point.
+func (b *bench) build(folder, name, entry string) (path string) {
+	path = filepath.Join(b.dir, name)
+	must.Do(stage.Shell(`CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w $1" -o "$2" ./internal/bench/"$3"`,
+		entry, path, folder))
 	return path
 }
 

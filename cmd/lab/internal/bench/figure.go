@@ -37,7 +37,7 @@ var figures = []struct {
 	{storm, tini, 2},
 	{size, "", 5000},
 	{rss, "", 0},
-	{anon, "", 1000},
+	{anon, goer, 2.2},
 	{threads, "", 0},
 	{switches, "", 3},
 	{hold1, ss, 0.4},

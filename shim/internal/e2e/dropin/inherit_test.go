@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -106,4 +108,15 @@ func TestDropinHold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDropinDiesWithGroup: under the name dumb-init with -c the command is in the group of the init.
+func TestDropinDiesWithGroup(t *testing.T) {
+	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
+		b := box.Setup{Outside: true, Init: init}.Boot(t, "-c", "sh", "-c", "echo ready; exec sleep 1000")
+		b.Ready()
+		command := b.Child()
+		testutil.Must(0, unix.Kill(-b.Pid(), unix.SIGKILL))
+		testutil.Eventually(t, "the command is dead", func() bool { return box.HasEnded(command) })
+	})
 }
