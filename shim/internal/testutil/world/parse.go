@@ -57,7 +57,7 @@ func (w *World) parseLives(words []string) (list []Life) {
 	var at []float64 // when the connection comes: a period, the first time and the end
 	clients, alternating := 1, false
 	durations := map[string]*time.Duration{
-		"open": &l.Open, "accepted": &l.Accepted, "rtt": &l.RTT, "close": &l.Close, "vanished": &l.Vanished,
+		"open": &l.Open, "accepted": &l.Accepted, "rtt": &l.RTT, "close": &l.Close, "vanished": &l.Vanished, "probed": &l.Probed,
 		"quiet-for": &w.QuietFor, "max-silence": &w.MaxSilence, "poll": &w.Poll, "source": &w.source,
 		"late": &w.Late, "lag": &w.Lag,
 	}

@@ -30,6 +30,7 @@ type Life struct {
 	Close    time.Duration // 0: never
 	Moves    []Move        // in the order of time
 	Vanished time.Duration // when the peer vanished, with a response unacknowledged; 0: never
+	Probed   time.Duration // when the peer acknowledged a keep-alive probe; 0: never
 	State    tcp.State     // default Established
 	Unread   uint32
 	Unsent   uint32
@@ -80,6 +81,9 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 		}
 	}
 	sock = kernel.Show(now)
+	if l.Probed != 0 && l.Probed <= now {
+		sock.Info.LastAcked = now - l.Probed
+	}
 	if l.Shown.PureACKs > 0 {
 		sock.Info.PureACKs, sock.Info.PingPong = uint32(l.Shown.PureACKs-1), true
 	}
