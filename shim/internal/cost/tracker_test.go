@@ -58,7 +58,7 @@ func play(steps string) *kernel {
 //	listen PORT [COOKIE]            a listener; its cookie is the port, if there is only one
 //	connect N AGES [PORT] [WORD]    an accepted connection, or one that is "unaccepted", of a client
 //	                                "here", or has much to "send"
-//	send N                          a connection has sent more
+//	send N, ask N                   a connection has sent more, or another request has come
 //	destroy COOKIE..., abort N...   sockets end with an event each; the program resets those aborted
 //	lose COOKIE...                  sockets end without events
 //	keep N STATE [PORT], forget     what the kernel keeps of connections that the server has closed
@@ -79,9 +79,13 @@ func (k *kernel) do(step string) {
 		k.sockets = append(k.sockets, tcp.Socket{State: tcp.Listen, Local: on(numbers[0]), Cookie: cookie})
 	case "connect":
 		k.sockets = append(k.sockets, connection(words[2:], numbers))
-	case "send":
+	case "send", "ask":
 		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
-		s.Info.LastSent, s.Info.SentSegments = time.Millisecond, 300
+		if words[0] == "ask" {
+			s.Info.LastReceived, s.Info.Segments = time.Millisecond, 300
+		} else {
+			s.Info.LastSent, s.Info.SentSegments = time.Millisecond, 300
+		}
 	case "destroy", "abort", "lose":
 		k.end(words[0], numbers)
 	case "keep":
@@ -177,6 +181,9 @@ drains, and is killed | connect 1 waiting; connect 2 waiting; sample 1; destroy 
     send 1; destroy 1; sample 20; destroy 2; keep 2 time-wait | 1 cut, 2 refused
 a cut connection that is reset | connect 1 waiting; connect 2 waiting; sample 1; destroy 80 1 2; keep 1 fin-wait2;
     resets 1; sample 2; forget; resets 1 | 2 cut, 0 refused
+a cut connection that the client closes | connect 1 waiting; sample 1; destroy 80 1; keep 1 time-wait; resets 1;
+    sample 2; forget | 1 cut, 1 refused
+a request since the sample | connect 1 answered; sample 1; ask 1; destroy 80 1; keep 1 fin-wait1 | 1 cut, 0 refused
 never accepted | connect 1 waiting unaccepted; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
 aborted with a request | connect 1 waiting; sample 1; destroy 80; abort 1; resets 1 | 1 cut, 0 refused
 connections to servers reset | connect 1 answered 5000; destroy 80; abort 1; resets 1 | 0 cut, 0 refused

@@ -13,7 +13,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -147,17 +146,17 @@ func set(target any, step string) {
 			*to = at(seconds)
 		}
 	case *time.Duration:
-		*to = testutil.Must(time.ParseDuration(text))
+		*to = must(time.ParseDuration(text))
 	case *sig.Signal:
-		*to = testutil.Must(sig.Parse(text))
+		*to = must(sig.Parse(text))
 	case *netip.Addr:
 		*to, _ = netip.ParseAddr(text)
 	case *[]uint16:
 		for port := range strings.SplitSeq(text, ",") {
-			*to = append(*to, uint16(testutil.Must(strconv.Atoi(port))))
+			*to = append(*to, uint16(must(strconv.Atoi(port))))
 		}
 	default:
-		testutil.Must(fmt.Sscan(text, to))
+		must(fmt.Sscan(text, to))
 	}
 }
 
@@ -198,4 +197,11 @@ func (c *Cost) change(step string) {
 	default:
 		set(c, step)
 	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
