@@ -198,6 +198,9 @@ func TestFlushLate(t *testing.T) {
 	s.Line("two")
 	time.AfterFunc(2*flushTimeout, s.run)
 	s.Flush()
+	if left := s.waiting.Load(); left != 0 {
+		t.Errorf("%d lines are left", left)
+	}
 	s.want(t, "one", "two")
 }
 
