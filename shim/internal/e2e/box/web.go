@@ -7,9 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"testing"
-
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // serveWeb is the catch helper with a web server, which replies "mine".
@@ -60,10 +57,4 @@ func Accepts(addr string) bool {
 		conn.Close()
 	}
 	return err == nil
-}
-
-// AwaitPort waits until connections to addr succeed (open), or fail.
-func AwaitPort(t *testing.T, addr string, open bool) {
-	t.Helper()
-	testutil.Eventually(t, fmt.Sprintf("%s accepts connections: %v", addr, open), func() bool { return Accepts(addr) == open })
 }
