@@ -69,47 +69,22 @@ func parsePlay(text string, sessions Sessions) Play {
 
 func (p *Play) word(word string, sessions Sessions) {
 	name, value, _ := strings.Cut(word, "=")
-	switch name {
-	case "new":
-		p.Renewed = true
-	case "aside":
-		p.Aside = true
-	case "pool":
-		p.Pool = true
-	case "front":
-		p.Front = true
-	case "slow":
-		p.Slow = true
-	case "work":
-		p.Work = Duration(value)
-	case "first":
+	known := fields{
+		"new": &p.Renewed, "aside": &p.Aside, "pool": &p.Pool, "front": &p.Front, "slow": &p.Slow, "work": &p.Work,
+		"on": &p.Label, "port": &p.Port, "peer": &p.Peer, "ping": &p.Ping, "jitter": &p.Jitter, "burst": &p.Burst,
+		"think": &p.Think, "share": &p.Share,
+	}
+	count, isCount := strings.CutSuffix(word, "x")
+	switch {
+	case known.set(name, value):
+	case name == "first":
 		p.First = sessions.Steps(value)
-	case "on":
-		p.Label = value
-	case "port":
-		p.Port = Number(value)
-	case "peer":
-		p.Peer = Number(value)
-	case "ping":
-		p.Ping = Duration(value)
-	case "jitter":
-		p.Jitter = Duration(value)
-	case "burst":
-		p.Burst = Number(value)
-	case "think":
-		p.Think = Duration(value)
-	case "share":
-		p.Share = Number(value)
+	case isCount:
+		p.Clients = Number(count)
+	case strings.ContainsAny(word[:1], "+-0123456789"):
+		p.when(word)
 	default:
-		count, isCount := strings.CutSuffix(word, "x")
-		switch {
-		case isCount:
-			p.Clients = Number(count)
-		case strings.ContainsAny(word[:1], "+-0123456789"):
-			p.when(word)
-		default:
-			p.Protocol = word
-		}
+		p.Protocol = word
 	}
 }
 

@@ -105,47 +105,25 @@ func parseRow(columns []string, limits map[string][]string, sessions Sessions) [
 // option sets an option.
 func (c *Row) option(word string, limits map[string][]string) {
 	name, value, _ := strings.Cut(word, "=")
+	known := fields{
+		"far": &c.Far, "unasked": &c.Unasked, "precise": &c.Precise, "race": &c.Race, "graceful": &c.Graceful,
+		"from": &c.NotBefore, "by": &c.By, "slack": &c.Slack, "ends": &c.Reason, "cut": &c.MayCut, "lag": &c.Lag,
+		"sleep": &c.Sleep, "stop": &c.Stop, "nobody": &c.Unprivileged, "retries": &c.Retries,
+	}
+	if known.set(name, value) {
+		return
+	}
 	switch name {
 	case "quick":
 		c.Quick = !c.Remote
-	case "far":
-		c.Far = true
 	case "quickfar":
 		c.Far, c.Quick = true, c.Quick || c.Remote
 	case "rtt":
 		c.Remote, c.RTT = true, Duration(value)
-	case "unasked":
-		c.Unasked = true
-	case "precise":
-		c.Precise = true
-	case "race":
-		c.Race = true
-	case "graceful":
-		c.Graceful = true
-	case "from":
-		c.NotBefore = Duration(value)
-	case "by":
-		c.By = Duration(value)
-	case "slack":
-		c.Slack = Duration(value)
-	case "ends":
-		c.Reason = value
-	case "cut":
-		c.MayCut = Number(value)
-	case "lag":
-		c.Lag = Duration(value)
-	case "sleep":
-		c.Sleep = Duration(value)
-	case "stop":
-		c.Stop = value
-	case "nobody":
-		c.Unprivileged = true
-	case "retries":
-		c.Retries = true
 	case "limit":
-		known := limits[value]
-		if known[1] == "both" || (known[1] == "far") == c.Remote {
-			c.Limit = Limit{Words: known[2], Deviates: Verdict(known[0])}
+		limit := limits[value]
+		if limit[1] == "both" || (limit[1] == "far") == c.Remote {
+			c.Limit = Limit{Words: limit[2], Deviates: Verdict(limit[0])}
 		}
 	case "--quiet-for":
 		c.QuietFor = Duration(value)
