@@ -19,7 +19,7 @@ import (
 
 // Patience is the longest time that a handshake may take. A test waits that long only if
 // it fails.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // module is the first line of the go.mod in the repository's root.
 const module = "module github.com/lameduck-init/lameduck\n"
