@@ -1,17 +1,14 @@
 package plays
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
 
-// simulated are the protocols, the steps and the commands of the server "lab raw" that the
-// simulated kernel knows.
+// simulated are the protocols and the steps that the simulated kernel knows.
 var simulated = map[string][]string{
 	"protocol": {"", "tcp", "http"},
 	"step":     {"wait", "until", "send", "fill", "expect", "answer", "get", "post", "upload", "close", "fin", "syn"},
-	"command":  {"answer", "push", "upload", "listen", "never"},
 }
 
 // OnlyReal returns why a row is played with real sockets only, or "" if the row is played in the
@@ -42,15 +39,17 @@ func (p *Play) onlyReal() string {
 		return "a pool, whose requests depend on the answers"
 	case !slices.Contains(simulated["protocol"], p.Protocol):
 		return "the protocol " + p.Protocol
+	case p.Label != "" || len(p.First) > 0:
+		return "a connection of several plays, or with first steps"
 	}
-	for _, step := range slices.Concat(p.First, p.Steps) {
+	for _, step := range p.Steps {
 		command, _, _ := strings.Cut(step.Arg, " ")
 		switch {
 		case step.IsVanish():
 		case !slices.Contains(simulated["step"], step.Verb):
 			return "the step " + step.Verb
 		case step.Verb == "send" && slices.Contains([]string{"self", "work"}, command) || strings.Contains(step.Arg, " shut"):
-			return "the server's command " + fmt.Sprint(command)
+			return "the server's command " + command
 		}
 	}
 	return ""

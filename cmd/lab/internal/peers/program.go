@@ -20,7 +20,7 @@ import (
 
 // programs are the clients in other languages, by protocol: a program, the file that it runs, and
 // the library that the file needs.
-var programs = map[string]struct{ name, file, library string }{
+var programs = map[string]struct{ name, file, uses string }{
 	"undici":     {"node", "client.js", "/usr/share/nodejs/undici"},
 	"requests":   {"python3", "client.py", "/usr/lib/python3/dist-packages/requests"},
 	"httpclient": {"java", "Client.java", "/usr/share/java/httpclient5.jar"},

@@ -49,7 +49,7 @@ func Missing(row *plays.Row, others ...string) (lacking []string) {
 	needs := append(strings.Fields(first)[2:], others...)
 	for _, p := range row.Plays {
 		if program, known := programs[p.Protocol]; known {
-			needs = append(needs, program.name, program.library)
+			needs = append(needs, program.name, program.uses)
 		}
 	}
 	for _, need := range needs {

@@ -30,7 +30,7 @@ func Stage(row *plays.Row) (w World, last time.Duration) {
 				}
 				if v == nil || p.Renewed {
 					v = newVisit(row.Server, max(moment, -2*Never), rtt)
-					v.Peer, v.Port, v.http = peer, uint16(p.Port), p.Protocol == "http"
+					v.Peer, v.Port, v.protocol = peer, uint16(p.Port), p.Protocol
 					visits = append(visits, v)
 				}
 				v.now = max(v.now, moment)
@@ -40,7 +40,7 @@ func Stage(row *plays.Row) (w World, last time.Duration) {
 						last = max(last, v.now)
 					}
 				}
-				if p.Renewed && v.http {
+				if p.Renewed && v.protocol == "http" {
 					v.Close = v.now + rtt
 				}
 			}
@@ -48,7 +48,7 @@ func Stage(row *plays.Row) (w World, last time.Duration) {
 	}
 	for _, v := range visits {
 		slices.SortStableFunc(v.Moves, func(a, b Move) int { return int(a.At - b.At) })
-		if v.Open != 0 {
+		if v.protocol != "" || v.State == tcp.SynRecv {
 			w.Lives = append(w.Lives, v.Life)
 		}
 	}
@@ -58,13 +58,13 @@ func Stage(row *plays.Row) (w World, last time.Duration) {
 // visit is a connection, with its client and its server.
 type visit struct {
 	Life
-	http bool
-	now  time.Duration // of the client
-	busy time.Duration // until when the server works on what it has received
-	line string        // what has come of the next one
-	path string        // of a request whose body comes
-	need int           // bytes of the body
-	full time.Duration // since when more waits to be sent than the peer's buffer takes; 0: never
+	protocol string        // "": no connection
+	now      time.Duration // of the client
+	busy     time.Duration // until when the server works on what it has received
+	line     string        // what has come of the next one
+	path     string        // of a request whose body comes
+	need     int           // bytes of the body
+	full     time.Duration // since when more waits to be sent than the peer's buffer takes; 0: never
 }
 
 func newVisit(server []string, at, rtt time.Duration) *visit {

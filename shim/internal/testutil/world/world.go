@@ -45,7 +45,7 @@ type Life struct {
 type Shown struct {
 	WithoutInfo bool   // no tcp_info
 	Unreported  bool   // no event reports the end
-	PureACKs    uint64 // in ping-pong mode, so many less one
+	PureACKs    uint64 // one more than are shown, in ping-pong mode; 0: those of the kernel
 	Blurred     bool   // ages are late, as jiffies and the duration of a sample make ages
 }
 
