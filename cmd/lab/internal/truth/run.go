@@ -36,7 +36,7 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	repeat := f.Int("n", 3, "trials of each case")
 	quick := f.Bool("quick", false,
-		"the selection of make test: each case once, a wrong one twice more, and most of the three decide")
+		"the selection of make test: each case once, a wrong one four times more, and most of the five decide")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
 	lameduck, err := stage.Parse(f, args)
 	if err != nil {

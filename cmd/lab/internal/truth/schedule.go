@@ -32,10 +32,10 @@ type scheduler struct {
 	mu  sync.Mutex // guards the results of all rows
 }
 
-// playQuick plays each row once, and the wrong ones twice more.
+// playQuick plays each row once, and the wrong ones four times more.
 func (sch *scheduler) playQuick(ctx context.Context, rows []*row) {
 	sch.play(ctx, rows, 1)
-	sch.play(ctx, slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.failures() == 0 }), 2)
+	sch.play(ctx, slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.failures() == 0 }), 4)
 }
 
 // play plays each row a number of times, the precise rows after the others, trials with a long

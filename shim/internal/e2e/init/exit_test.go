@@ -8,10 +8,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestExitCodes covers all 256 exit codes, and death by every signal that kills by default.
+// TestExitCodes covers exit codes, among them those of inits and shells, and death by every signal
+// that kills by default.
 func TestExitCodes(t *testing.T) {
 	ends := map[string]int{}
-	for code := range 256 {
+	for _, code := range []int{0, 1, 2, 64, 99, 124, 125, 126, 127, 128, 129, 137, 143, 192, 254, 255} {
 		ends[fmt.Sprintf("exit %d", code)] = code
 	}
 	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, sig.TSTP, sig.TTIN, sig.TTOU)
@@ -30,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 // moment.
 func TestDieTogether(t *testing.T) {
 	script := `( (echo up; read x) <&3 & ) 3<&0; echo up; read x; exit 7`
-	for round := range 500 {
+	for round := range 100 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
 			b := box.Setup{Bare: true}.Boot(t, "", "sh", "-c", script)

@@ -28,13 +28,13 @@ var (
 	catchable = all.Without(sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34))
 )
 
-// TestAllSignalsByAllRewrites sends every signal that can be caught through every rewrite to
-// a signal that the command, a Go program, can catch. The signals go one by one, since the
+// TestRewrites sends every signal that can be caught through rewrites to twelve others, each signal
+// that the command, a Go program, can catch as often. The signals go one by one, since the
 // kernel lets a pending CONT and a pending stop signal cancel each other.
-func TestAllSignalsByAllRewrites(t *testing.T) {
+func TestRewrites(t *testing.T) {
 	from := slices.Collect(all.Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
 	to := slices.Collect(catchable.All)
-	for shift := range to {
+	for shift := 0; shift < len(to); shift += 5 {
 		t.Run(fmt.Sprint(shift), func(t *testing.T) {
 			t.Parallel()
 			var rewrites []string
