@@ -13,6 +13,7 @@ import (
 // an idle connection that is not used, nor one that the server opened. Where the kernel refuses, one
 // warning says why.
 func TestCloseIdle(t *testing.T) {
+	t.Parallel()
 	const hold = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
 	for _, c := range box.Table(`
 		case    | faults       | reason        | warning

@@ -34,6 +34,7 @@ var pid1s = strings.NewReplacer("SHELL", `/bin/sh -c '"$@"; exit $?' sh`,
 // what the hook or PID 1 prints, and "then" what the host does when PID 1's standard error has the
 // text of "when". There the reason for the end of a hold is too, but not if PID 1 is another user's.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		case                       | PID 1                     | environment      | server      | hook                                                        | when        | then                                 | code | reason        | says
 		requests                   |                           |                  | 127.0.0.1:0 | $L hold --quiet-for=1                                       | holding     | requests                             | 0    | quiet         | "accepted":

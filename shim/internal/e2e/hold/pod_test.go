@@ -16,6 +16,7 @@ import (
 // although it comes over loopback, and a container without listeners is not held. What neighbors
 // say to each other does not count, nor do connections of the container's processes, to itself too.
 func TestUntilPod(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		scope       | faults
 		descriptors |

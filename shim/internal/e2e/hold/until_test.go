@@ -20,6 +20,7 @@ import (
 // read never counts as silence, and a hold ends at once only if the container certainly has no
 // server. (4 s is the time after which a hold is too long: see box.Slack.)
 func TestUntil(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		case                     | faults                 | flags                     | listens               | clients   | count | hold | reason      | observer  | scope       | warning
 		nobody                   | uid=65534              |                           | [::]:0                | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors |
@@ -89,6 +90,7 @@ func TestUntil(t *testing.T) {
 // TestUntilStarved: requests during a time in which lameduck could not run do not count as
 // silence.
 func TestUntilStarved(t *testing.T) {
+	t.Parallel()
 	for _, faults := range []string{"", "no-netlink"} {
 		t.Run(faults, func(t *testing.T) {
 			t.Parallel()

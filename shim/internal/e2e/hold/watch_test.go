@@ -27,6 +27,7 @@ func startWatch(t *testing.T, n *box.Network, flags string) *box.Box {
 // Silence counts from the last byte that the kernel knows of, so an idle server is quiet in the
 // first view. Without a stop INT ends watch in silence.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	plain := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy: new connections|settled, but bytes come|quiet|drained)$`)
 	const names = "accepted cut drained in_flight last_byte_ago_ms last_new_ago_ms new observer open ports quiet refused schema settled time"
 	for flags, texts := range map[string][4]string{
@@ -63,6 +64,7 @@ func TestWatch(t *testing.T) {
 // TestWatchStop: watch counts what the end of a server costs, to the request, in the termination
 // log too, and TERM does not end it. A TERM that follows at once is the same one.
 func TestWatchStop(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		case                 | grace | steps                               | verdicts | cut | refused | says
 		dies                 | 30    | ask TERM TERM die refuse log        | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
@@ -155,6 +157,7 @@ func TestWatchNothing(t *testing.T) {
 // TestWatchReader: watch exits with 0 when its reader has closed the pipe; a reader that does
 // not read does not delay HUP; a full disk is an error.
 func TestWatchReader(t *testing.T) {
+	t.Parallel()
 	gone := startWatch(t, nil, "")
 	gone.Out.Wait("ports")
 	gone.CloseOutput()

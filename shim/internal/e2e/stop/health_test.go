@@ -13,6 +13,7 @@ import (
 // mode during a stop. They prolong no hold, whatever the source of samples: the silence counts from
 // a user's request, which the server's own port still serves.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		case       | environment                      | faults     | flags                | during       | until
 		outside    |                                  |            |                      | 503 stopping | quiet

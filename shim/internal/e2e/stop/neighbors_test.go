@@ -35,6 +35,7 @@ func TestNeighbors(t *testing.T) {
 // TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
 // or missing files, and warns of paths that are a mistake.
 func TestWaitGone(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		case        | before                              | flags         | hold | reason      | warning
 		no folder   | true                                |               |      | elapsed     | there is no directory

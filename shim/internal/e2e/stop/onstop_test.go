@@ -62,6 +62,7 @@ func TestOnStopSees(t *testing.T) {
 // handle the signal and to no others: with --group a shell that waits for its child survives. "says"
 // is what --on-stop or the command prints.
 func TestOnStop(t *testing.T) {
+	t.Parallel()
 	for _, c := range box.Table(`
 		case      | faults    | flags         | on-stop                                            | command                              | says | reason  | code | warning                   | suggestion
 		well      |           |               | sh -c "sleep 1; echo over"                         | exec "$@"                            | over | elapsed | 7    |                           |

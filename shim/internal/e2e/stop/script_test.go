@@ -16,6 +16,7 @@ import (
 
 // TestScriptsReal plays the golden scripts marked "real" on the built binary.
 func TestScriptsReal(t *testing.T) {
+	t.Parallel()
 	for _, s := range testutil.Must(script.Load(testutil.Path("testdata/stop/*.txt"))) {
 		if s.Real {
 			t.Run(s.Name, func(t *testing.T) {
