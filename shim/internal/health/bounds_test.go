@@ -104,6 +104,7 @@ func TestNoSpin(t *testing.T) {
 					if n, _ := unix.Poll(l.pollSet, 0); n == 0 {
 						return true
 					}
+					l.SetMode(l.currentMode()) // poll(2) may have been interrupted, and nothing be ready
 					l.pollOnce()
 				}
 				return false
