@@ -289,6 +289,9 @@ func (s *watch) line(text string) error {
 func hasRoom(wait time.Duration) bool {
 	fds := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}}
 	n, err := unix.Poll(fds, int(wait.Milliseconds()))
+	for err == unix.EINTR {
+		n, err = unix.Poll(fds, int(wait.Milliseconds()))
+	}
 	return n != 0 || err != nil
 }
 

@@ -183,6 +183,6 @@ func (w *Writer) isWritten(within time.Duration) bool {
 
 // isReady reports whether a write would not wait; see poll(2).
 func (w *Writer) isReady() bool {
-	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLOUT}}, 0)
-	return n > 0
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLOUT}}, 0)
+	return n > 0 || err == unix.EINTR // a signal came first
 }
