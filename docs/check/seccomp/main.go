@@ -1,7 +1,7 @@
 // Seccomp makes a seccomp profile of containerd's default and pidfd_getfd(2), with which
 // --close-idle duplicates the server's descriptors.
 //
-//	go run -C docs/check/seccomp . >docs/examples/kubernetes/seccomp/lameduck.json
+//	go run -C docs/check ./seccomp >docs/examples/kubernetes/seccomp/lameduck.json
 package main
 
 import (
