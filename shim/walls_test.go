@@ -50,7 +50,7 @@ var walls = map[string]string{
 	"shim/internal/traffic":  "pure: cmp hash/maphash net/netip slices time stop tcp",
 
 	// For tests only.
-	"shim/internal/e2e/box":         "github.com/creack/pty proc sig testutil testutil/netns unix",
+	"shim/internal/e2e/box":         "github.com/creack/pty proc sig tables testutil testutil/netns unix",
 	"shim/internal/testutil":        "testutil/netns unix",
 	"shim/internal/testutil/flags":  "check plan preset sig stop",
 	"shim/internal/testutil/netns":  "unix",

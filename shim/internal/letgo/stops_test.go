@@ -1,7 +1,7 @@
 package letgo
 
 import (
-	"container/heap"
+	"cmp"
 	"flag"
 	"math"
 	"math/rand/v2"
@@ -89,7 +89,7 @@ type play struct {
 	*rand.Rand
 	kind   string
 	now    time.Duration
-	events events
+	events []event // by time
 	peers  []*peer
 	conns  []*line
 	ended  time.Duration // the hold; 0: not yet
@@ -170,12 +170,23 @@ func (p *play) draw(from, to float64) time.Duration {
 	return world.Seconds(from * math.Pow(to/from, p.Float64()))
 }
 
-func (p *play) at(d time.Duration, do func()) { heap.Push(&p.events, event{p.now + d, do}) }
+// event is a step to come.
+type event struct {
+	at time.Duration
+	do func()
+}
+
+func (p *play) at(d time.Duration, do func()) {
+	e := event{p.now + d, do}
+	i, _ := slices.BinarySearchFunc(p.events, e.at+1, func(e event, at time.Duration) int { return cmp.Compare(e.at, at) })
+	p.events = slices.Insert(p.events, i, e)
+}
 
 // run plays up to a time.
 func (p *play) run(to time.Duration) {
 	for len(p.events) > 0 && p.events[0].at <= to {
-		e := heap.Pop(&p.events).(event)
+		e := p.events[0]
+		p.events = p.events[1:]
 		p.now = e.at
 		e.do()
 	}
@@ -385,22 +396,4 @@ func (p *play) ask(tracker *traffic.Tracker, asker *Asker) {
 		p.at(100*time.Microsecond, func() { p.end(l) }) // the server's time to read the end
 		p.run(p.now + 200*time.Microsecond)
 	}
-}
-
-// events are the steps to come, a heap by time.
-type events []event
-
-type event struct {
-	at time.Duration
-	do func()
-}
-
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
 }

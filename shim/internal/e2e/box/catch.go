@@ -133,12 +133,6 @@ func (c *catcher) serve(address string) {
 		go c.answer(testutil.Must(net.Listen("unix", rest)))
 	case "udp":
 		testutil.Must(net.ListenPacket("udp", rest))
-	case "vsock":
-		fd := testutil.Must(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0))
-		Die(unix.Bind(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: 5000}))
-		Die(unix.Listen(fd, 1))
-	case "raw":
-		testutil.Must(unix.Socket(unix.AF_INET, unix.SOCK_RAW, 253))
 	case "elsewhere":
 		words := Helper("catch", "[::]:0")
 		cmd := exec.Command(words[0], words[1:]...)

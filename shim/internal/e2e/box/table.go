@@ -1,8 +1,9 @@
 package box
 
 import (
-	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // Row is a row of a table, by the names of the columns.
@@ -11,12 +12,11 @@ type Row map[string]string
 // Table reads a table: a line with the names of its columns, and a line for each row, with
 // "|" between the cells.
 func Table(text string) (rows []Row) {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	names := strings.Split(lines[0], "|")
-	for _, line := range lines[1:] {
+	all := tables.Rows(text)
+	for _, cells := range all[1:] {
 		row := Row{}
-		for i, cell := range strings.Split(line, "|") {
-			row[strings.TrimSpace(names[i])] = strings.TrimSpace(cell)
+		for i, cell := range cells {
+			row[all[0][i]] = cell
 		}
 		rows = append(rows, row)
 	}

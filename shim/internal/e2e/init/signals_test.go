@@ -104,7 +104,7 @@ func TestSignalAtEachCall(t *testing.T) {
 	netns.Need(t)
 	runtime.LockOSThread() // each lameduck is traced by this thread
 	defer runtime.UnlockOSThread()
-	kinds := []sig.Signal{sig.TERM, sig.QUIT, sig.HUP, sig.SEGV, sig.INT, sig.ABRT, sig.SYS, sig.USR1, sig.STKFLT}
+	kinds := []sig.Signal{sig.TERM, sig.QUIT, sig.HUP, sig.SEGV, sig.INT, sig.ABRT, sig.SYS, sig.USR1, sig.STKFLT, sig.PWR, 35, sig.RTMax}
 	for call, running := 1, false; !running; call++ {
 		var stderr strings.Builder
 		cmd := exec.Command(box.Binary, "sleep", "10")
