@@ -8,8 +8,6 @@
 //	words.go    a command as a value, split as a shell does
 //	config.go   a Line -> shim.Config; flags without effect
 //	help.go     kong's help over the model
-//	suggest.go  "did you mean"
-//	version.go  the version that the go command has recorded
 //
 // A new flag is a field of shim.Config with kong's tags, a type in values.go if no other flag
 // has it, a line in help.txt, rows in testdata/configs.txt and values.txt, and a paragraph in

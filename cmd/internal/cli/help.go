@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	_ "embed" // for help.txt
+	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -158,4 +159,14 @@ func helpOf(name, intro string, all bool) string {
 	ctx, _ := kong.Trace(k, nil) // no words, no error
 	ctx.PrintUsage(false)
 	return strings.TrimLeft(out.String(), "\n")
+}
+
+// RecordedVersion returns the version of the program's module, if the go command has recorded
+// a version, or otherwise.
+func RecordedVersion(otherwise string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return otherwise
+	}
+	return info.Main.Version
 }

@@ -1,3 +1,7 @@
+// Package check describes health checks: where they arrive and are relayed to, and how they are
+// treated. Package health answers them.
+//
+// The package is pure.
 package check
 
 import (
@@ -100,3 +104,18 @@ func formatAddress(a netip.AddrPort) string {
 	}
 	return ":" + strconv.Itoa(int(a.Port()))
 }
+
+// Mode is how health checks are treated.
+type Mode uint32
+
+// The modes. A new listener is in mode Pass.
+const (
+	Pass  Mode = iota // relay to the target, or answer 200 without a target
+	Fail              // answer 503
+	Close             // refuse connections: the listening socket is closed
+)
+
+var modeNames = []string{Pass: "pass", Fail: "fail", Close: "close"}
+
+// String returns the mode as --health-during spells it.
+func (m Mode) String() string { return modeNames[m] }

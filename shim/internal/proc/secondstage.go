@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -163,4 +164,18 @@ type sigaction [5]uintptr
 func action(s sig.Signal, now, before *sigaction) {
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s),
 		uintptr(unsafe.Pointer(now)), uintptr(unsafe.Pointer(before)), 8, 0, 0)
+}
+
+// listenPID names the process that inherits sockets by its PID; other processes ignore the
+// sockets. See sd_listen_fds(3).
+const listenPID = "LISTEN_PID="
+
+// addresses reports whether LISTEN_PID in env names the process pid.
+func addresses(env []string, pid string) bool { return slices.Contains(env, listenPID+pid) }
+
+// readdress makes a LISTEN_PID in env that names the process from name this process.
+func readdress(env []string, from string) {
+	if i := slices.Index(env, listenPID+from); i >= 0 {
+		env[i] = listenPID + strconv.Itoa(os.Getpid())
+	}
 }

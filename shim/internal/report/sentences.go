@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -23,6 +25,30 @@ func (p *phrases) put(applies bool, text string) {
 // add adds a sentence with its arguments if it applies.
 func (p *phrases) add(applies bool, sentence string, args ...any) {
 	p.put(applies, say(sentence, args...))
+}
+
+// Columns is the greatest width of a sparkline.
+const Columns = 30
+
+// Sparkline draws a bar for each number, or for each group of numbers if there are more
+// than [Columns]. The highest bar is full.
+func Sparkline(numbers []int) (line string) {
+	groupSize := (len(numbers)-1)/Columns + 1
+	highest := 1
+	var sums []int
+	for group := range slices.Chunk(numbers, groupSize) {
+		sum := 0
+		for _, n := range group {
+			sum += n
+		}
+		sums = append(sums, sum)
+		highest = max(highest, sum)
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	for _, sum := range sums {
+		line += string(bars[(sum*(len(bars)-1)+highest-1)/highest])
+	}
+	return line
 }
 
 // The line at the trigger: what will happen, and what may end it early.

@@ -5,6 +5,7 @@ package tcp
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -83,4 +84,10 @@ type Info struct {
 	Resent                 uint64        // bytes of Sent that were sent again; 0: not known
 	RTT                    time.Duration // a round trip, the shortest of the last minutes; over an hour if none is known
 	NotSent                uint32        // bytes written by the program and not yet sent; 0 on kernels before 4.6
+}
+
+// PortSet sorts ports in place, and returns each port once.
+func PortSet(ports []uint16) []uint16 {
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // Commands are subcommands by name.
@@ -44,4 +46,24 @@ func run(args []string, commands Commands, roles Roles) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	return command(ctx, args[1:], os.Stdout)
+}
+
+// Beside does jobs, so many at a time, and returns when all have ended. It begins no more when ctx
+// has ended, and none sooner than stagger after another, since trials are busy at their beginning,
+// and would stay in step.
+func Beside[J any](ctx context.Context, jobs []J, atATime int, stagger time.Duration, do func(J)) {
+	places := make(chan bool, atATime)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, job := range jobs {
+		places <- true
+		if ctx.Err() != nil {
+			return
+		}
+		all.Go(func() {
+			do(job)
+			<-places
+		})
+		time.Sleep(stagger)
+	}
 }

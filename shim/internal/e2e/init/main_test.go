@@ -3,9 +3,27 @@
 package init_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 func TestMain(m *testing.M) { box.Main(m, nil) }
+
+// TestIdle: after a number of signals, with every feature switched on, lameduck sleeps as
+// long as no event arrives.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	alive := filepath.Join(t.TempDir(), "alive")
+	b := box.Catch(t,
+		"--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
+	for i := range 100 {
+		b.Signal(sig.WINCH)
+		b.Out.WaitNth(i+1, "got WINCH")
+	}
+	testutil.Eventually(t, "two seconds without a context switch", func() bool { return box.Sleeps(b.Pid()) })
+	b.Exit()
+}

@@ -1,3 +1,5 @@
+// Package stop_test tests the stop sequence on the built binary: golden scripts, --on-stop,
+// neighbors, health checks, the report and the termination log.
 package stop_test
 
 import (
@@ -13,6 +15,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
+
+func TestMain(m *testing.M) { box.Main(m, nil) }
 
 // TestScriptsReal plays the golden scripts marked "real" on the built binary.
 func TestScriptsReal(t *testing.T) {
