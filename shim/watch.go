@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -67,7 +68,8 @@ type Watcher struct {
 // traffic once a second. TERM says that a stop begins, which others carry out. When every
 // listener has gone, and for QuietFor nobody was refused, and a second before the end of the
 // grace period at the latest, Watch says what the stop has cost, and returns if TERM has come.
-// INT, HUP, QUIT, and a second TERM, end Watch after one more sample, and twice at once.
+// INT, HUP, QUIT, and a second TERM, end Watch after one more sample, or half a second where a
+// listener has gone, and twice at once.
 func Watch(cfg Config, w Watcher) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, plan.Place{})
@@ -198,7 +200,11 @@ func (s *watch) sampled(next *observe.Snapshot) error {
 		err = errors.Join(err, s.say("port %d listens again, after %.1f s", e.Port, now.Sub(e.At).Seconds()))
 	}
 	s.writeTermlog(now, false)
-	isEnded := !s.endedAt.IsZero() && next.Began.After(s.endedAt)
+	late := time.Duration(0)
+	if len(c.Ends) > 0 {
+		late = cost.LateEvent
+	}
+	isEnded := !s.endedAt.IsZero() && next.Began.After(s.endedAt.Add(late))
 	if isEnded || c.Over(now) {
 		err = errors.Join(err, s.conclude(now))
 		s.done = isEnded || !c.TERM.IsZero()

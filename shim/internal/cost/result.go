@@ -111,7 +111,7 @@ func (t *Tracker) countCut(missed bool) {
 			t.leftovers[c.key] = leftover{sample: t.sample}
 			return true
 		}
-		return t.now.Sub(c.at) > lateEvent+justBefore
+		return t.now.Sub(c.at) > LateEvent+justBefore
 	})
 }
 

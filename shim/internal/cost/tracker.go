@@ -60,8 +60,8 @@ type leftover struct {
 // processes of a server do not end all at once, and that with the last listener may be late.
 const justBefore = 250 * time.Millisecond
 
-// lateEvent is how late the event of a destroyed socket may be: events have low priority.
-const lateEvent = 500 * time.Millisecond
+// LateEvent is how late the event of a destroyed socket may be: events have low priority.
+const LateEvent = 500 * time.Millisecond
 
 // New returns a Tracker that leaves out what cfg ignores. No port listens yet.
 func New(cfg *traffic.Config) *Tracker {
@@ -214,7 +214,7 @@ func (t *Tracker) follows(port uint16) bool {
 // many connections close at once, events are lost.
 func (t *Tracker) dropMissing() {
 	for id, c := range t.conns {
-		if t.now.Sub(c.at) < lateEvent {
+		if t.now.Sub(c.at) < LateEvent {
 			continue
 		}
 		delete(t.conns, id)
