@@ -62,12 +62,11 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	if err != nil {
 		return err
 	}
-	sch := &scheduler{dir: dir}
+	sch := &scheduler{dir: dir, repeat: *repeat}
 	if *quick {
-		sch.playQuick(ctx, rows)
-	} else {
-		sch.play(ctx, rows, *repeat)
+		sch.repeat, sch.retry = 1, 4
 	}
+	sch.play(ctx, rows)
 	return cmp.Or(ctx.Err(), print(rows, *quick))
 }
 

@@ -28,30 +28,31 @@ const stagger = 50 * ms
 
 // scheduler plays trials in folders of a folder, which has the programs.
 type scheduler struct {
-	dir string
-	mu  sync.Mutex // guards the results of all rows
+	dir    string
+	repeat int        // trials of each row
+	retry  int        // more trials of a row that is wrong after one
+	mu     sync.Mutex // guards the results of all rows
 }
 
-// playQuick plays each row once, and the wrong ones four times more.
-func (sch *scheduler) playQuick(ctx context.Context, rows []*row) {
-	sch.play(ctx, rows, 1)
-	sch.play(ctx, slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.failures() == 0 }), 4)
-}
-
-// play plays each row a number of times, the precise rows after the others, trials with a long
-// lead first.
-func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
+// play plays the precise rows after the others, trials with a long lead first.
+func (sch *scheduler) play(ctx context.Context, rows []*row) {
 	for _, precise := range []bool{false, true} {
 		var jobs []*row
 		for _, r := range rows {
 			r.lacking = missing(r.Row)
 			if r.Precise == precise && len(r.lacking) == 0 {
-				jobs = append(jobs, slices.Repeat([]*row{r}, repeat)...)
+				jobs = append(jobs, slices.Repeat([]*row{r}, sch.repeat)...)
 			}
 		}
 		slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.Lead() - a.Lead()) })
 		atATime := map[bool]int{false: 32, true: 4}[precise] // most of them sleep
-		stage.Beside(ctx, jobs, atATime, stagger, func(r *row) { sch.playRow(ctx, r) })
+		stage.Beside(ctx, jobs, atATime, stagger, func(r *row) {
+			sch.playRow(ctx, r)
+			if sch.retry > 0 && r.failures() > 0 {
+				again := slices.Repeat([]*row{r}, sch.retry)
+				stage.Beside(ctx, again, sch.retry, stagger, func(r *row) { sch.playRow(ctx, r) })
+			}
+		})
 	}
 }
 
