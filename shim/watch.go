@@ -201,7 +201,7 @@ func (s *watch) sampled(next *observe.Snapshot) error {
 	}
 	s.writeTermlog(now, false)
 	late := time.Duration(0)
-	if len(c.Ends) > 0 {
+	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
 	}
 	isEnded := !s.endedAt.IsZero() && next.Began.After(s.endedAt.Add(late))
@@ -294,11 +294,12 @@ func (s *watch) line(text string) error {
 // latest, or fails at once.
 func hasRoom(wait time.Duration) bool {
 	fds := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}}
-	n, err := unix.Poll(fds, int(wait.Milliseconds()))
-	for err == unix.EINTR {
-		n, err = unix.Poll(fds, int(wait.Milliseconds()))
+	for {
+		n, err := unix.Poll(fds, int(wait.Milliseconds()))
+		if err != unix.EINTR {
+			return n != 0 || err != nil
+		}
 	}
-	return n != 0 || err != nil
 }
 
 // view returns next as a View, and records the values to which the next view refers. Requests

@@ -12,7 +12,6 @@ package main
 import (
 	"os"
 
-	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -21,16 +20,4 @@ import (
 func main() {
 	env := shim.Stage(os.Args)
 	os.Exit(lameduck(os.Args[0], os.Args[1:], env))
-}
-
-// version is set by the linker; see the Makefile.
-var version = "dev"
-
-// versionLine is the answer to --version. A plain build, without the linker flags of the
-// Makefile, says so, with the version that the go command has recorded.
-func versionLine() string {
-	if !shim.PlainBuild() {
-		return "lameduck version " + version + "\n"
-	}
-	return "lameduck version " + cli.RecordedVersion(version) + ", a plain build (see docs/install.md)\n"
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"syscall"
+
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // Answers (--help, --version) go to standard output, or to the descriptor of the init that
@@ -30,4 +33,16 @@ func write(fd int, text string) error {
 		rest = rest[max(n, 0):]
 	}
 	return nil
+}
+
+// version is set by the linker; see the Makefile.
+var version = "dev"
+
+// versionLine is the answer to --version. A plain build, without the linker flags of the
+// Makefile, says so, with the version that the go command has recorded.
+func versionLine() string {
+	if !shim.PlainBuild() {
+		return "lameduck version " + version + "\n"
+	}
+	return "lameduck version " + cli.RecordedVersion(version) + ", a plain build (see docs/install.md)\n"
 }

@@ -66,7 +66,7 @@
 //	precise     a few milliseconds decide
 //	limit=NAME  lameduck cannot get this right: limits.txt has the words of
 //	            docs/how-long.md, and the verdict that is no fault
-//	quick       with real sockets in make test: ends within 25 s, and most have no simulation
+//	quick       with real sockets in make test: ends within 25 s, and seldom is simulated too
 //	far         the row has a twin with remote clients; quickfar: which is in make test
 //
 // Those of lab kept, whose rows, in kept.txt, are judged by what was lost, are lag, sleep, stop,

@@ -5,9 +5,9 @@
 //	parse.go    words and variables -> a Line; cuts the command off, kong reads the rest
 //	values.go   the types of the values
 //	env.go      LAMEDUCK_* variables, and which of them the command does not get
-//	words.go    a command as a value, split as a shell does
+//	words.go    a command as a value, split as a shell does; "did you mean"
 //	config.go   a Line -> shim.Config; flags without effect
-//	help.go     kong's help over the model
+//	help.go     kong's help over the model; the recorded version
 //
 // A new flag is a field of shim.Config with kong's tags, a type in values.go if no other flag
 // has it, a line in help.txt, rows in testdata/configs.txt and values.txt, and a paragraph in

@@ -181,8 +181,8 @@ func (w *Writer) isWritten(within time.Duration) bool {
 	}
 }
 
-// isReady reports whether a write would not wait; see poll(2).
+// isReady reports whether a write would not wait, as far as a signal lets poll(2) tell.
 func (w *Writer) isReady() bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLOUT}}, 0)
-	return n > 0 || err == unix.EINTR // a signal came first
+	return n > 0 || err == unix.EINTR
 }

@@ -3,7 +3,9 @@ package box
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,4 +127,33 @@ func FillPipe(t *testing.T, w *os.File) {
 			t.Error(err)
 		}
 	}
+}
+
+// Assemble returns the program that a file of assembly language for amd64 makes: small to fork,
+// and without a loader.
+func Assemble(t *testing.T, source string) (path string) {
+	t.Helper()
+	Needs(t, "gcc")
+	if runtime.GOARCH != "amd64" {
+		t.Skip("no assembly for ", runtime.GOARCH)
+	}
+	path = filepath.Join(testutil.Must(filepath.EvalSymlinks(t.TempDir())), "program")
+	if out, err := exec.Command("gcc", "-nostdlib", "-static", "-o", path, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// MakeCgroup makes a control group below another, see cgroups(7), and removes the group when the test has ended and the
+// group's last process is gone.
+func MakeCgroup(t *testing.T, parent string) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "lameduck-test-")
+	if err != nil {
+		t.Skip("cannot make a cgroup: ", err)
+	}
+	t.Cleanup(func() {
+		testutil.Eventually(t, "the cgroup is removed", func() bool { return os.Remove(dir) == nil })
+	})
+	return dir
 }

@@ -28,9 +28,9 @@ var (
 	catchable = all.Without(sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34))
 )
 
-// TestRewrites sends every signal that can be caught through rewrites to twelve others, each signal
-// that the command, a Go program, can catch as often. The signals go one by one, since the
-// kernel lets a pending CONT and a pending stop signal cancel each other.
+// TestRewrites sends every signal that can be caught through twelve rewrites, whose targets are, as
+// often as each other, all signals that the command, a Go program, can catch. The signals go one by
+// one, since the kernel lets a pending CONT and a pending stop signal cancel each other.
 func TestRewrites(t *testing.T) {
 	from := slices.Collect(all.Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
 	to := slices.Collect(catchable.All)
