@@ -27,6 +27,8 @@ type End struct {
 	Port uint16
 	At   time.Time
 	Cut  int // requests in flight
+
+	since time.Time // the earliest time at which the port may have ended
 }
 
 // Cut returns the number of requests that were cut.
@@ -50,19 +52,24 @@ func (t *Tracker) Result() Result {
 func (t *Tracker) updatePorts(rest *Rest) {
 	r := &t.result
 	r.Listening = nil
-	for port, sample := range t.listens {
-		if sample == t.sample {
+	for port, seen := range t.listens {
+		if seen.Equal(t.now) {
 			r.Listening = append(r.Listening, port)
 			continue
 		}
 		delete(t.listens, port)
-		at, known := t.closedAt[port]
-		if !known {
-			at = rest.Now
+		end := End{Port: port, At: rest.Now, since: seen}
+		if at, known := t.closedAt[port]; known {
+			end.At, end.since = at, at
 		}
-		r.addEnd(End{Port: port, At: at})
+		r.addEnd(end)
 	}
-	clear(t.closedAt)
+	// A sample may list a listener whose event comes before the sample ends.
+	for port, at := range t.closedAt {
+		if at.Before(t.now) {
+			delete(t.closedAt, port)
+		}
+	}
 	slices.Sort(r.Listening)
 	r.Ends = slices.DeleteFunc(r.Ends, func(e End) bool {
 		returned := slices.Contains(r.Listening, e.Port)
@@ -102,7 +109,7 @@ func (t *Tracker) countCut(missed bool) {
 	t.recent = slices.DeleteFunc(t.recent, func(c closed) bool {
 		for i := range r.Ends {
 			e := &r.Ends[i]
-			if c.port != 0 && c.port != e.Port || c.at.Before(e.At.Add(-justBefore)) {
+			if c.port != 0 && c.port != e.Port || c.at.Before(e.since.Add(-justBefore)) {
 				continue
 			}
 			if c.port != 0 {

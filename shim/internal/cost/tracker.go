@@ -20,7 +20,7 @@ type Tracker struct {
 	lost   int       // resets since the first end of a port, as of the sample before
 
 	serves    map[uint16]bool      // ports that have listened and are not followed
-	listens   map[uint16]int       // the latest sample in which each port listened
+	listens   map[uint16]time.Time // the latest sample in which each port listened
 	closedAt  map[uint16]time.Time // when the latest listener of each port closed, by its event
 	conns     map[uint64]conn      // open connections, by identity
 	recent    []closed             // connections that have closed with a request in flight
@@ -67,7 +67,7 @@ const LateEvent = 500 * time.Millisecond
 func New(cfg *traffic.Config) *Tracker {
 	return &Tracker{
 		cfg: cfg, usual: traffic.Usual{PureACKs: 1},
-		serves: map[uint16]bool{}, listens: map[uint16]int{}, closedAt: map[uint16]time.Time{},
+		serves: map[uint16]bool{}, listens: map[uint16]time.Time{}, closedAt: map[uint16]time.Time{},
 		conns: map[uint64]conn{}, leftovers: map[uint64]leftover{},
 	}
 }
@@ -102,7 +102,7 @@ func (t *Tracker) Observe(s *tcp.Socket, follow bool) {
 	}
 	switch s.State {
 	case tcp.Listen:
-		t.listens[s.Local.Port()] = t.sample
+		t.listens[s.Local.Port()] = t.now
 	case tcp.Established, tcp.CloseWait:
 		t.usual.Learn(s)
 		sending := s.HasInfo && s.Info.NotSent > 0

@@ -63,7 +63,8 @@ func play(steps string) *kernel {
 //	lose COOKIE...                  sockets end without events
 //	keep N STATE [PORT], forget     what the kernel keeps of connections that the server has closed
 //	resets N                        the counter goes on
-//	sample N                        so many samples
+//	sample N, pause MILLISECONDS    so many samples; time in which none is taken
+//	amid COOKIE...                  a sample that lists sockets that end, with events, before it does
 //	probes, missed, uncounted       a health probe each second; lost events; no counters
 func (k *kernel) do(step string) {
 	words := strings.Fields(step)
@@ -100,6 +101,10 @@ func (k *kernel) do(step string) {
 		for range numbers[0] {
 			k.sample()
 		}
+	case "pause":
+		k.now = k.now.Add(time.Duration(numbers[0]) * time.Millisecond)
+	case "amid":
+		k.sample(numbers...)
 	case "probes":
 		k.rest.Probes = []traffic.Pattern{{Port: 80, Period: time.Second, Last: k.now}}
 	case "missed":
@@ -155,19 +160,25 @@ func (k *kernel) end(how string, cookies []int) {
 	})
 }
 
-func (k *kernel) sample() {
+func (k *kernel) sample(ending ...int) {
 	k.now = k.now.Add(every)
-	for i := range k.closed {
-		k.AddClosed(&k.closed[i])
-	}
-	k.closed = nil
+	k.readEvents()
 	k.Begin(k.now, k.resets, k.err)
 	for _, s := range k.sockets {
 		k.Observe(&s, s.Local.Port() < 1000)
 	}
+	k.end("destroy", ending)
+	k.readEvents()
 	k.rest.Now = k.now
 	k.End(k.rest)
 	k.returned += len(k.result.Returned)
+}
+
+func (k *kernel) readEvents() {
+	for i := range k.closed {
+		k.AddClosed(&k.closed[i])
+	}
+	k.closed = nil
 }
 
 // costs are a name, steps, and what the end of the server cost.
@@ -195,6 +206,7 @@ workers end first | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sa
 long before | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sample 6; destroy 80 | 0 cut, 0 refused
 events are lost | connect 1 waiting; connect 2 answered; sample 1; lose 80 1 2; keep 1 time-wait; missed |
     1 cut, 0 refused, perhaps more
+events are lost in a long pause | connect 1 waiting; sample 1; lose 80 1; keep 1 time-wait; pause 250 | 1 cut, 0 refused
 another port still listens | listen 81; connect 1 waiting 81; connect 2 waiting; sample 1; destroy 80 1 2;
     keep 2 time-wait; resets 1 | 1 cut, 1 refused
 returned | connect 1 waiting; sample 1; destroy 80 1; resets 5; sample 2; listen 80; sample 1; resets 1; sample 1;
@@ -229,20 +241,22 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestEndTime: a port ends when its last listener does, and a reset has the time of its sample.
+// TestEndTime: a port ends when its last listener does, even amid a sample, and a reset has the
+// time of its sample.
 func TestEndTime(t *testing.T) {
-	k := play("listen 80 8080; sample 1; destroy 80")
-	if r := k.Result(); len(r.Ends) > 0 || !slices.Equal(r.Listening, []uint16{80}) {
-		t.Errorf("with a listener left: %+v", r)
-	}
-	ended := k.now.Add(10 * time.Millisecond)
-	k.do("destroy 8080")
-	k.do("sample 30")
-	k.do("resets 3")
-	k.do("sample 5")
-	r := k.Result()
-	refused := k.now.Add(-4 * every)
-	if len(r.Ends) != 1 || !r.Ends[0].At.Equal(ended) || !r.LastRefused.Equal(refused) || !slices.Equal(r.PerSecond, []int{0, 3}) {
-		t.Errorf("%+v, want an end at %v", r, ended)
+	for end, after := range map[string]time.Duration{"destroy 8080": 0, "amid 8080": every} {
+		k := play("listen 80 8080; sample 1; destroy 80")
+		if r := k.Result(); len(r.Ends) > 0 || !slices.Equal(r.Listening, []uint16{80}) {
+			t.Errorf("with a listener left: %+v", r)
+		}
+		ended := k.now.Add(after + 10*time.Millisecond)
+		for _, step := range []string{end, "sample 30", "resets 3", "sample 5"} {
+			k.do(step)
+		}
+		r := k.Result()
+		refused := k.now.Add(-4 * every)
+		if len(r.Ends) != 1 || !r.Ends[0].At.Equal(ended) || !r.LastRefused.Equal(refused) || !slices.Equal(r.PerSecond, []int{0, 3}) {
+			t.Errorf("%s: %+v, want an end at %v", end, r, ended)
+		}
 	}
 }
