@@ -43,7 +43,7 @@ func (o *options) folder() (number int, dir string) {
 
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: rollouts, repeat: 2, jobs: 16, stops: 4}
+	o := &options{scenes: rollouts, repeat: 2, jobs: 10, stops: 4}
 	return o.main("rollout", args, out, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
@@ -70,7 +70,7 @@ func (o *options) main(name string, args []string, out io.Writer, play func() fi
 	}
 	o.lameduck = lameduck
 	if o.quick {
-		o.repeat, o.jobs, o.stops = 1, 10, 2
+		o.repeat, o.stops = 1, 2
 	}
 	return must.Try(func() {
 		found := play()

@@ -30,10 +30,11 @@ type cost struct {
 
 // watch starts lameduck watch in the replica's network namespace, if nobody else resets connections
 // there, and returns when watch has seen the server. Silence as long as the longest lag ends watch.
+// A run for the tables has no watch, which would take the processors from the clients.
 func (t *trial) watch(ctx context.Context, r *replica) {
 	words := []string{t.o.lameduck, "watch", "--json"}
 	switch {
-	case t.o.dir != "":
+	case t.o.dir != "" && t.o.quick:
 		words = append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", r.Process.Pid)}, words...)
 		words = append(words, "--grace-period="+(2*t.server.grace).String(), "--quiet-for="+longestLag.String())
 	case t.o.lone && t.loses():
