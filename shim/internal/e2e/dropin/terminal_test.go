@@ -136,11 +136,11 @@ func wantJobControl(b *box.Box, job, leader, background string) {
 		b.WaitFor("r1dy")
 	}
 	b.AwaitForeground(leader)
-	for _, resume := range []string{"fg", "bg; fg"} {
+	for i, resume := range []string{"fg", "bg; fg"} {
 		b.Type(box.CtrlZ)
 		b.WaitFor("Stopped")
 		b.Send(resume)
-		b.AwaitForeground(leader, background)
+		b.AwaitForeground([]string{leader, background}[:i+1]...)
 	}
 	b.Type(box.CtrlC)
 	b.Send("echo code $?")
