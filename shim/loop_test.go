@@ -155,7 +155,7 @@ func (w *world) happen(text string) {
 		return
 	case "hook":
 		pid, text = hookPID, arg
-	case "early", "inside":
+	case "early", "inside", "old":
 		text = arg
 	}
 	text, paths, _ := strings.Cut(text, ", waiting for ")
@@ -173,6 +173,9 @@ func (w *world) happen(text string) {
 		w.signals = append(w.signals, e.Signal)
 	case stop.Sampled:
 		sample := observe.Snapshot{Began: time.Now(), State: e.Traffic, Requests: e.Requests, Trouble: trouble}
+		if word == "old" {
+			sample.Began = sample.Began.Add(-2 * maxSampleAge)
+		}
 		sample.PathsPresent = strings.Fields(paths)
 		if trouble != "" {
 			sample.Observer = observe.ProcNet
