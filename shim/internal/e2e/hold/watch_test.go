@@ -67,7 +67,7 @@ func TestWatchStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range box.Table(`
 		case                 | grace | steps                               | verdicts | cut | refused | says
-		dies                 | 30    | ask TERM TERM die refuse log        | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
+		dies                 | 30    | ask TERM TERM views die refuse log  | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
 		returns              | 30    | close refuse return TERM die refuse | 2        | 0   | 5       | TERM, then after
 		serves on            | 4     | TERM                                | 1        | 0   | 0       | the server still serves after 3.
 		a second TERM        | 30    | TERM views TERM                     | 1        | 0   | 0       | the server still serves after
