@@ -71,9 +71,8 @@ func (l *loop) serve() {
 	}
 }
 
-// A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer
-// of its control group for example. The loop then waits up to thawWait for a new sample of
-// the traffic.
+// A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer of its
+// control group for example. The loop then waits up to thawWait for a new sample of the traffic.
 const (
 	freezeThreshold = time.Second
 	thawWait        = time.Second
@@ -108,7 +107,7 @@ func (l *loop) onSample(s observe.Snapshot) {
 		return
 	}
 	age := time.Since(s.Began)
-	if s.State == stop.ConditionMet && age > 2*s.PreviousTook+maxSampleAge {
+	if age > 2*s.PreviousTook+maxSampleAge && (s.State == stop.ConditionMet || l.wasFrozen(time.Now())) {
 		return
 	}
 	l.warnUnobservable(&s, &seen)
