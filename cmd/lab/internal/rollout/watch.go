@@ -29,8 +29,8 @@ type cost struct {
 }
 
 // watch starts lameduck watch in the replica's network namespace, if nobody else resets connections
-// there, and returns when watch has seen the server. A run for the tables leaves its processors to
-// the clients. Silence as long as the longest lag ends watch.
+// there, and returns when watch has seen the server. Silence as long as the longest lag ends watch.
+// A rollout has watch in a quick run only: a longer one leaves the processors to the clients.
 func (t *trial) watch(ctx context.Context, r *replica) {
 	words := []string{t.o.lameduck, "watch", "--json"}
 	switch {
