@@ -29,7 +29,7 @@
 //     of an answer counts from the planned time. Neither the balancer nor the client
 //     retries.
 //   - A failure belongs to the stop in whose time the request ended.
-//   - lameduck watch looks on beside each replica from a moment before its stop on, and the run
+//   - In a quick run watch looks on beside each replica from a moment before its stop on, and the run
 //     fails if it does not count what the clients lost.
 //   - Where the machine stood still for so long that a hold may have seen silence, the
 //     rollout is played again, whatever the result, and after the last attempt left out. The
