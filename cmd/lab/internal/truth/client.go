@@ -13,7 +13,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -93,7 +92,7 @@ func (p *play) load(t *trial, all *sync.WaitGroup) {
 // begin opens the connection, or so many of a library's, and makes a first request on each, which
 // is slow on some servers and does not count.
 func (c *pooled) begin() (err error) {
-	first := request{think: 100 * ms}
+	first := request{"first", 100 * ms}
 	if c.link, err = c.open(); err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -78,6 +77,8 @@ func (sch *scheduler) playRow(ctx context.Context, r *row) {
 func (sch *scheduler) playTrial(ctx context.Context, name string) *result {
 	r := &result{}
 	var noise strings.Builder
+	ctx, cancel := context.WithTimeout(ctx, 600*s) // more than any trial takes
+	defer cancel()
 	err := must.Try(func() {
 		dir := must.Get(os.MkdirTemp(sch.dir, "trial-"))
 		defer os.RemoveAll(dir)
