@@ -124,7 +124,7 @@ func (t *trial) play() error {
 	var scene []*play
 	for i := range t.c.Plays {
 		p := &play{Play: &t.c.Plays[i]}
-		if p.Pool && p.From < 0 { // before the clock starts: connecting may take long
+		if p.Pool && p.From < 0 && !p.Front { // before the clock starts: connecting may take long
 			p.openPool(t, &all)
 		}
 		scene = append(scene, p)
