@@ -106,9 +106,13 @@ func drawLags(in scene, repetition, server int) (all []time.Duration) {
 	return append(all[first:], all[:first]...)
 }
 
-// playAll plays the trials of scene after scene, so many at a time, calls over after
-// each, and returns the first error. The losses of clients that never let go are a matter of milliseconds, and the
-// processors shall be free then: a quarter as many are played.
+// attempts is how often a trial is played at most.
+const attempts = 4
+
+// playAll plays the trials of scene after scene, so many at a time, calls over after each, and returns
+// the first error. The losses of clients that never let go are a matter of milliseconds, and the
+// processors shall be free then: a quarter as many are played. A trial during which the machine stood
+// still is played again after the others, whatever the result, beside half as many.
 func (o *options) playAll(ctx context.Context, trials findings, over func()) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -119,16 +123,25 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 		}
 		var losing sync.Mutex
 		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s })
-		stage.Beside(ctx, now, jobs, 100*time.Millisecond, func(t *trial) {
-			if t.loses() { // in a network where watch counts all resets
-				losing.Lock()
-				defer losing.Unlock()
-			}
-			if err := must.Try(func() { t.settle(ctx) }); err != nil {
-				fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
-			}
-			over()
-		})
+		for attempt := range attempts {
+			stage.Beside(ctx, now, max(1, jobs>>attempt), 100*time.Millisecond, func(t *trial) {
+				if t.loses() { // in a network where watch counts all resets
+					losing.Lock()
+					defer losing.Unlock()
+				}
+				if err := must.Try(func() { t.run(ctx) }); err != nil {
+					fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
+				}
+				// For so long that the shortest --quiet-for, 1 s, may have passed without a request: the
+				// silence was real. A hold never ends by the silence of long-lived connections.
+				t.Stalled = !t.server.has("websocket") && t.load.LateMS > 600
+				if !t.Stalled || attempt == attempts-1 {
+					t.over.Store(true)
+					over()
+				}
+			})
+			now = slices.DeleteFunc(now, func(t *trial) bool { return !t.Stalled })
+		}
 	}
 	return context.Cause(ctx)
 }
@@ -136,22 +149,6 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 // loses reports whether a trial of the demo is to lose requests.
 func (t *trial) loses() bool {
 	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0]
-}
-
-// settle plays a trial, and again if the machine stood still, whatever the result.
-func (t *trial) settle(ctx context.Context) {
-	const attempts = 4
-	for range attempts {
-		t.run(ctx)
-		// The machine stood still for so long that the shortest --quiet-for, 1 s, may have passed
-		// without a request: the silence was real. A hold never ends by the silence of
-		// long-lived connections.
-		t.Stalled = !t.server.has("websocket") && t.load.LateMS > 600
-		if !t.Stalled {
-			break
-		}
-	}
-	t.over.Store(true)
 }
 
 // run plays the trial once.
