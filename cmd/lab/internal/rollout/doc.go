@@ -32,7 +32,7 @@
 //   - In a quick run watch looks on beside each replica from a moment before its stop on, and the run
 //     fails if it does not count what the clients lost.
 //   - Where the machine stood still for so long that a hold may have seen silence, the
-//     rollout is played again after the others, whatever the result, beside half as many, and
+//     rollout is played again after the others, whatever the result, half as many at a time, and
 //     after the last attempt left out. The output has the number of such rollouts.
 //
 // The contenders, servers, lags and claims are the rows of tables. The servers form scenes, each with

@@ -106,14 +106,12 @@ func drawLags(in scene, repetition, server int) (all []time.Duration) {
 	return append(all[first:], all[:first]...)
 }
 
-// attempts is how often a trial is played at most.
-const attempts = 4
-
 // playAll plays the trials of scene after scene, so many at a time, calls over after each, and returns
 // the first error. The losses of clients that never let go are a matter of milliseconds, and the
 // processors shall be free then: a quarter as many are played. A trial during which the machine stood
-// still is played again after the others, whatever the result, beside half as many.
+// still is played again after the others, whatever the result, and half as many at a time.
 func (o *options) playAll(ctx context.Context, trials findings, over func()) error {
+	const attempts = 4
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	for _, s := range o.scenes {
@@ -132,8 +130,9 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 				if err := must.Try(func() { t.run(ctx) }); err != nil {
 					fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
 				}
-				// For so long that the shortest --quiet-for, 1 s, may have passed without a request: the
-				// silence was real. A hold never ends by the silence of long-lived connections.
+				// The machine stood still for so long that the shortest --quiet-for, 1 s, may have passed
+				// without a request: the silence was real. A hold never ends by the silence of
+				// long-lived connections.
 				t.Stalled = !t.server.has("websocket") && t.load.LateMS > 600
 				if !t.Stalled || attempt == attempts-1 {
 					t.over.Store(true)

@@ -73,7 +73,7 @@ func TestHoldFullPids(t *testing.T) {
 	t.Parallel()
 	group := newCgroup(t, "pids")
 	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
-	// With GODEBUG set, catch does not execute itself again: meanwhile PID 1's environment cannot be read.
+	// GODEBUG keeps catch from executing itself again, during which PID 1's environment cannot be read.
 	s := box.Setup{Faults: group.fault(), Env: []string{"GODEBUG=asyncpreemptoff=1"}}
 	b := s.Start(t, append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("catch")...)...)
 	b.Ready()
