@@ -55,10 +55,27 @@ func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 	return err
 }
 
-// Catches reports whether the process catches s; true if /proc cannot tell.
-func (*Processes) Catches(pid int, s sig.Signal) bool {
-	caught, err := proc.Caught(pid)
-	return err != nil || sig.Set(caught).Has(s)
+// Signals returns the signals that a process catches, blocks and ignores. If /proc cannot tell, it
+// catches all.
+func (*Processes) Signals(pid int) (caught, blocked, ignored sig.Set) {
+	s, err := proc.Signals(pid)
+	if err != nil {
+		return ^sig.Set(0), 0, 0
+	}
+	return sig.Set(s.Caught), sig.Set(s.Blocked), sig.Set(s.Ignored)
+}
+
+// Runs reports whether p, one of Descendants, has not ended.
+func (*Processes) Runs(p Process) bool {
+	now, err := proc.Process(p.PID)
+	return err == nil && now.Start == p.Start && !now.Dead()
+}
+
+// Ticks returns the time in the unit of Process.Start, USER_HZ: a hundredth of a second.
+func (*Processes) Ticks() uint64 {
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
+	return uint64(now.Nano() / 1e7)
 }
 
 // Tell sends s to a process, or to the members of the process group -target that descend from
@@ -66,14 +83,18 @@ func (*Processes) Catches(pid int, s sig.Signal) bool {
 // that does not catch s: inits such as tini wait for signals without catching them, and the kernel
 // spares PID 1 the default action.
 func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
+	catches := func(pid int) bool {
+		caught, _, _ := ps.Signals(pid)
+		return caught.Has(s)
+	}
 	if target > 0 {
-		if !ps.Catches(target, s) && (target != 1 || ps.IsShell(target)) {
+		if !catches(target) && (target != 1 || isShell(target)) {
 			return false, nil
 		}
 		return true, ps.Kill(target, s)
 	}
 	for _, p := range ps.Descendants() {
-		if group, _ := unix.Getpgid(p.PID); group == -target && ps.Catches(p.PID, s) {
+		if p.Group == -target && catches(p.PID) {
 			told = true
 			err = cmp.Or(err, ps.KillDescendant(p, s))
 		}
@@ -84,8 +105,8 @@ func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
 // shells are programs that run others and seldom forward signals.
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
-// IsShell reports whether the process runs a shell, as far as /proc can tell.
-func (*Processes) IsShell(pid int) bool {
+// isShell reports whether the process runs a shell, as far as /proc can tell.
+func isShell(pid int) bool {
 	exe, _ := proc.Executable(pid)
 	return slices.Contains(shells, path.Base(exe))
 }

@@ -17,6 +17,7 @@ import (
 // Process is what proc_pid_stat(5) says of a process.
 type Process struct {
 	PID, Parent int
+	Group       int // the process group
 	State       byte
 	Threads     int
 	Start       uint64 // in clock ticks since the system was started
@@ -24,6 +25,9 @@ type Process struct {
 
 // Dead reports whether the process, or its first thread, has ended.
 func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' || p.State == 'x' }
+
+// Stopped reports whether the process was stopped by a signal, and handles no other until continued.
+func (p Process) Stopped() bool { return p.State == 'T' }
 
 // Process reads the stat file of a process.
 func (r Root) Process(pid int) (Process, error) {
@@ -34,7 +38,7 @@ func (r Root) Process(pid int) (Process, error) {
 	return parseStat(pid, text)
 }
 
-// parseStat reads fields 3, 4, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
+// parseStat reads fields 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
 // any bytes, and ends at the last parenthesis.
 func parseStat(pid int, text []byte) (Process, error) {
 	rest := text[bytes.LastIndexByte(text, ')')+1:]
@@ -52,11 +56,12 @@ func parseStat(pid int, text []byte) (Process, error) {
 	}
 	parent, err1 := strconv.Atoi(string(fields[4]))
 	threads, err2 := strconv.Atoi(string(fields[20]))
+	group, _ := strconv.Atoi(string(fields[5]))
 	start, _ := strconv.ParseUint(string(fields[22]), 10, 64)
 	if err1 != nil || err2 != nil || len(fields[3]) != 1 {
 		return Process{}, errors.New("malformed stat")
 	}
-	return Process{PID: pid, Parent: parent, State: fields[3][0], Threads: threads, Start: start}, nil
+	return Process{PID: pid, Parent: parent, Group: group, State: fields[3][0], Threads: threads, Start: start}, nil
 }
 
 // Processes lists the processes of our PID namespace, ourselves included, in ascending
@@ -151,19 +156,25 @@ func (r Root) Arguments(pid int) ([]string, error) { return r.list(pid, "cmdline
 // Environment returns the environment that was passed to execve(2).
 func (r Root) Environment(pid int) ([]string, error) { return r.list(pid, "environ", math.MaxInt64) }
 
-// Caught returns the mask of the signals that a process catches, SigCgt of
-// proc_pid_status(5): bit 0 is signal 1.
-func (r Root) Caught(pid int) (mask uint64, err error) {
+// Signals are the masks of signals in proc_pid_status(5), in which bit 0 is signal 1. Blocked is
+// that of the first thread.
+type Signals struct{ Blocked, Ignored, Caught uint64 }
+
+// Signals returns what a process does with signals.
+func (r Root) Signals(pid int) (s Signals, err error) {
 	status, err := os.ReadFile(r.path(pid, "status"))
 	if err != nil {
-		return 0, err
+		return s, err
 	}
-	_, rest, found := bytes.Cut(status, []byte("\nSigCgt:\t"))
-	if !found {
-		return 0, errors.New("its status lacks SigCgt")
+	for mask, name := range map[*uint64]string{&s.Blocked: "SigBlk", &s.Ignored: "SigIgn", &s.Caught: "SigCgt"} {
+		_, rest, _ := bytes.Cut(status, []byte("\n"+name+":\t"))
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		*mask, err = strconv.ParseUint(string(line), 16, 64)
+		if err != nil {
+			return s, fmt.Errorf("its status lacks %s: %w", name, err)
+		}
 	}
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	return strconv.ParseUint(string(line), 16, 64)
+	return s, nil
 }
 
 // PtraceScope returns kernel.yama.ptrace_scope, 0 without Yama; see ptrace(2).

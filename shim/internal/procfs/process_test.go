@@ -57,8 +57,11 @@ func TestSelf(t *testing.T) {
 	if exe, err := proc.Executable(Self); exe != testutil.Must(os.Executable()) {
 		t.Errorf("executable %q, %v", exe, err)
 	}
-	if mask, err := proc.Caught(Self); err != nil || mask>>(unix.SIGURG-1)&1 == 0 {
-		t.Errorf("caught: %x, %v; a Go program catches URG", mask, err)
+	if s, err := proc.Signals(Self); err != nil || s.Caught>>(unix.SIGURG-1)&1 == 0 || (s.Blocked|s.Ignored)&s.Caught != 0 {
+		t.Errorf("%+v, %v; a Go program catches URG", s, err)
+	}
+	if group, _ := unix.Getpgid(0); p.Group != group {
+		t.Errorf("the process group is %d, want %d", p.Group, group)
 	}
 }
 

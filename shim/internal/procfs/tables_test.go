@@ -91,7 +91,7 @@ const (
 	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 	unixRow    = "0000000000000000: 00000002 00000000 00010000 0001 01 77 /a\n"
 	snmpNames  = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
-	statLine   = "12 (a) Z 1 (b c) S 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1000\n"
+	statLine   = "12 (a) Z 1 (b c) S 7 12 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1000\n"
 )
 
 // parsers are the parsers of this package.
@@ -134,7 +134,7 @@ func TestNonsense(t *testing.T) {
 		"range": {"10 12\n", PortRange{10, 12}, []string{
 			"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→",
 		}},
-		"stat": {statLine, Process{12, 7, 'S', 3, 99}, []string{
+		"stat": {statLine, Process{12, 7, 12, 'S', 3, 99}, []string{
 			"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→",
 		}},
 	} {
