@@ -5,17 +5,12 @@ package shim
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
-	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -28,11 +23,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.Forward:
 		l.send(a.Signal)
 	case stop.Send:
-		l.checkShell(a.Signal)
-		l.checkProgram()
-		if l.send(a.Signal) == unix.EPERM {
-			l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
-		}
+		l.sendStep(a.Signal)
 	case stop.Tell:
 		l.tell(a.Signal)
 	case stop.Continue:
@@ -45,8 +36,12 @@ func (l *loop) act(a stop.Action) {
 		l.giveTerminalOrStop()
 	case stop.TermGroup:
 		l.host.Kill(-l.group, a.Signal) // the group may be empty
-	case stop.TermDescendants:
-		l.termDescendants()
+	case stop.SignalRemaining:
+		l.signalRemaining()
+	case stop.SignalLast:
+		l.signalLast()
+	case stop.LookForServer:
+		l.lookForServer()
 	case stop.KillDescendants:
 		l.killDescendants()
 	case stop.StartSampling:
@@ -66,16 +61,40 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.log(Warn, "%v was passed on at once, and did not start a stop: if %[1]v stops this container, "+
-			"give --stop-signal=%[1]v (LAMEDUCK_STOP_SIGNAL)", a.Signal)
+		l.warnNotHeld(a.Signal)
 	case stop.WarnOutOfReach:
 		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.Exit:
-		l.code = l.plan.ExitCode(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
-		l.done = true
+		l.exit(a)
 	}
+}
+
+// exit ends the loop. Without a report, a message says whom lameduck has waited for.
+func (l *loop) exit(a stop.Action) {
+	record := l.machine.Record()
+	l.code = l.plan.ExitCode(a.Status(), !record.SignaledAt().IsZero())
+	l.done = true
+	if !record.TriggeredAt.IsZero() {
+		return
+	}
+	switch text, tooShort := l.stopReport().Unreported(); {
+	case tooShort:
+		l.log(Warn, "%s", text)
+	case text != "":
+		l.log(Info, "%s", text)
+	}
+}
+
+// warnNotHeld warns that s, which may be how the container is stopped, started no stop. An image
+// may inherit the signal from another image, whose server handled it.
+func (l *loop) warnNotHeld(s sig.Signal) {
+	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
+	if !l.catches(s) && l.catches(sig.TERM) {
+		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), since the command handles TERM", s)
+	}
+	l.log(Warn, "%v was passed on at once, and did not start a stop: if %[1]v stops this container, give %s", s, flags)
 }
 
 // startSampling starts to sample the traffic.
@@ -83,7 +102,9 @@ func (l *loop) startSampling() {
 	c := observeConfig(l.plan)
 	c.Start = l.machine.Record().TriggeredAt
 	l.sampler = l.host.startSampling(c)
-	l.wasShell = !l.plan.Group && !l.plan.Session && l.host.IsShell(l.command)
+	if len(l.machine.Record().Steps) > 0 {
+		l.target(l.machine.Record().Steps.FirstSignal(sig.TERM)) // at the end of the hold a search would take too long
+	}
 }
 
 // observeConfig returns the configuration of the sampler for a hold.
@@ -107,106 +128,6 @@ func (l *loop) giveTerminalOrStop() {
 		return
 	}
 	l.host.StopSelf(sig.TSTP)
-}
-
-// checkShell records whether the command is a shell that does not react to s, a signal of the
-// stop schedule, while its children go on serving. Only what was a shell at the trigger is
-// looked at, since that takes longer than to take a sample: a search for a lull would miss
-// the lull.
-func (l *loop) checkShell(s sig.Signal) {
-	isChild := func(p proc.Process) bool { return p.Parent == l.command }
-	if l.wasShell && l.host.IsShell(l.command) && !l.host.Catches(l.command, s) &&
-		slices.ContainsFunc(l.host.Descendants(), isChild) {
-		l.stop.ShellDropped = s
-	}
-}
-
-// checkProgram records what the command runs if that is not its preset's server.
-func (l *loop) checkProgram() {
-	if l.plan.Server == nil || l.command == 0 {
-		return
-	}
-	exe, argv := l.host.Program(l.command)
-	found := preset.Match(exe, argv)
-	if exe != "" && (found == nil || found.Name != l.plan.Server.Name) {
-		l.stop.OtherProgram = path.Base(exe)
-	}
-}
-
-// send sends a signal to the command, or to its process group. The PID is still the
-// command's: only this goroutine reaps.
-func (l *loop) send(s sig.Signal) error {
-	if l.command == 0 {
-		return nil
-	}
-	target := l.command
-	if l.plan.Group || l.plan.Session {
-		target = -l.group
-	}
-	l.log(Debug, "sending %v to the command", s)
-	err := l.host.Kill(target, s)
-	if err != nil {
-		l.log(Warn, "cannot send %v to the command: %v", s, err)
-	}
-	return err
-}
-
-// tell sends the signal of --on-stop to the command, or to its process group; a hook sends the
-// signal to PID 1. It is not sent to a process that does not handle it: its default action would
-// end most processes.
-func (l *loop) tell(s sig.Signal) {
-	target := l.command
-	switch {
-	case l.plan.Hook:
-		target = 1
-	case l.plan.Group || l.plan.Session:
-		target = -l.group
-	}
-	told, err := l.host.Tell(target, s)
-	switch {
-	case err != nil:
-		l.log(Warn, "%s: cannot send %v: %v", plan.Flag("on-stop", s), s, err)
-	case !told:
-		l.log(Warn, "%s was not sent: %s does not handle %v", plan.Flag("on-stop", s), l.plan.Told(), s)
-	default:
-		l.stop.Told = s
-	}
-}
-
-// termDescendants sends TERM to every descendant that has not had TERM. After the first
-// time, a descendant whose parent had TERM is left to its parent's cleanup.
-func (l *loop) termDescendants() {
-	before := l.sentTERM
-	l.sentTERM = map[int]bool{}
-	for _, p := range l.host.Descendants() {
-		switch {
-		case before[p.PID]:
-		case before[p.Parent]:
-			continue
-		default:
-			l.host.KillDescendant(p, sig.TERM)
-			l.host.KillDescendant(p, sig.CONT) // a stopped process handles TERM only when continued
-		}
-		l.sentTERM[p.PID] = true
-	}
-}
-
-// maxKillRounds bounds killDescendants. Each round finds fewer processes, unless a process
-// forks faster than lameduck kills.
-const maxKillRounds = 10
-
-// killDescendants sends KILL to every descendant, and reaps.
-func (l *loop) killDescendants() {
-	for range maxKillRounds {
-		descendants := l.host.Descendants()
-		for _, p := range descendants {
-			l.host.KillDescendant(p, sig.KILL)
-		}
-		l.pending = append(l.pending, l.reap()...)
-		if len(descendants) == 0 {
-			return
-		}
-	}
 }
 
 // runOnStop starts --on-stop. A failure is logged, and does not stand in the way of the

@@ -48,6 +48,7 @@
 //
 //	adaptive hold   a hold whose end depends on the traffic
 //	alive file      a locked file that exists while the command runs (--alive-file)
+//	at work         a process that the command has left behind, and that handles its signal
 //	caveat          what the users of a preset have to set in the server
 //	ceiling         the longest time that a hold may last
 //	command         the process that lameduck runs, and what that process executes later
@@ -60,7 +61,7 @@
 //	hold            the time in which a command that was asked to stop goes on serving
 //	hook            lameduck hold: a hold beside the container's command (preStop)
 //	kept            no new connection for a while, but clients that never let go still talk
-//	linger          the time that descendants may outlive the command (--linger)
+//	linger          the time that processes may outlive the command (--linger)
 //	lull            a moment without a request that a signal would cut
 //	observer        the source of samples: sock_diag, /proc/net, or none
 //	preset          how a known server is stopped gracefully (--preset)

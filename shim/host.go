@@ -55,9 +55,10 @@ type processes interface {
 	Tell(target int, s sig.Signal) (told bool, err error)
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
-	Catches(pid int, s sig.Signal) bool
+	Signals(pid int) (caught, blocked, ignored sig.Set)
 	Program(pid int) (exe string, argv []string)
-	IsShell(pid int) bool
+	Runs(p proc.Process) bool
+	Ticks() uint64
 
 	StopSelf(s sig.Signal)
 	GiveTerminal(group int) bool

@@ -25,16 +25,19 @@ type loop struct {
 
 	aliveFile *alive.File // nil: none
 
-	pending  []stop.Event // of the actions, for the machine
-	command  int          // PID of the command; 0: not running
-	group    int          // process group of the command, which may outlive the command
-	onStop   int          // PID of --on-stop; 0: not running
-	sentTERM map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
+	pending []stop.Event // of the actions, for the machine
+	command int          // PID of the command; 0: not running
+	group   int          // process group of the command, which may outlive the command
+	onStop  int          // PID of --on-stop; 0: not running
+
+	server        proc.Process          // the preset's server below the command; PID 0: not found so far
+	serverEnded   bool                  // after a signal of the schedule
+	signaled      map[proc.Process]bool // who was sent a signal of the stop, by identity; the command aside
+	groupSignaled uint64                // when the command's process group was, in clock ticks as Process.Start; 0: it was not
 
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one of the hold
 	thawedAt time.Time        // when a freeze past the end of the hold was noticed
-	wasShell bool             // at the trigger the command was a shell, whose children are sent no signal
 
 	stop          report.Stop // what is known about the stop
 	termlogWarned bool        // the user knows that the termination log cannot be written
@@ -44,7 +47,7 @@ type loop struct {
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
-	return &loop{host: h, plan: p, machine: stop.New(p.Stop)}
+	return &loop{host: h, plan: p, machine: stop.New(p.Stop), signaled: map[proc.Process]bool{}}
 }
 
 // serve handles signals, deadlines and samples until the machine says to exit. Without a
@@ -155,18 +158,29 @@ func (l *loop) onSignal(s sig.Signal) {
 }
 
 // identify looks for the preset of the program that the command runs by now, if the preset is
-// to be found: entrypoint scripts execute the server at some time after the start.
-func (l *loop) identify() {
+// to be found: entrypoint scripts execute the server at some time after the start. At a stop signal
+// that the command, such as a shell, does not handle, the server may also be below the command.
+func (l *loop) identify(stopSignal sig.Signal) {
 	if l.plan.Preset != AutoPreset || l.plan.Server != nil || l.command == 0 {
 		return
 	}
 	found := preset.Match(l.host.Program(l.command))
+	if found == nil && stopSignal != 0 && !l.handles(stopSignal) && !l.grouped() {
+		if below, ok := stop.ServerBelow(l.descendants().list, l.command, ""); ok {
+			found, _ = preset.Named(below.Server)
+		}
+	}
 	if found == nil {
 		return
 	}
 	l.log(Info, "the command is recognized as %s", found.Name)
 	before := l.plan.Warnings
-	l.plan = l.plan.Recognized(found)
+	recognized, err := l.plan.Recognized(found)
+	if err != nil {
+		l.log(Error, "the preset %s is not used: %v", found.Name, err)
+		return
+	}
+	l.plan = recognized
 	l.machine.Replan(l.plan.Stop)
 	for _, warning := range l.plan.Warnings {
 		if !slices.Contains(before, warning) {
@@ -246,9 +260,11 @@ func (l *loop) handle(e stop.Event) {
 	before := l.machine.State()
 	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
-	mayStop := e.Kind == stop.SignalArrived && (l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal))
-	if mayStop || before == stop.Holding && !searched {
-		l.identify() // an entrypoint script may execute the server as late as now
+	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
+	case e.Kind == stop.SignalArrived && mayStop:
+		l.identify(e.Signal)
+	case before == stop.Holding && !searched:
+		l.identify(0) // an entrypoint script may execute the server as late as now
 	}
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)

@@ -48,8 +48,8 @@ func playVirtual(t *testing.T, s *script.Script) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range s.Others {
-		w.rest = append(w.rest, testutil.Must(strconv.Atoi(pid)))
+	for _, text := range s.Others {
+		w.rest = append(w.rest, newOther(t, text))
 	}
 	for _, name := range s.Catches {
 		w.catches = w.catches.With(testutil.Must(sig.Parse(name)))
@@ -85,7 +85,7 @@ type world struct {
 	started  bool       // the command runs
 	gone     bool       // the command has exited
 	refuses  bool       // the kernel refuses signals to the command
-	rest     []int      // PIDs of the other processes
+	rest     []other    // the other processes
 	catches  sig.Set    // the signals that the command catches
 	executes string     // the name of the program that the command runs by now
 	inside   sig.Signal // the last signal came from a process of the container
@@ -109,6 +109,32 @@ func to(pid int) string {
 		return " to what runs at the stop"
 	}
 	return fmt.Sprintf(" to %d", pid)
+}
+
+// other is one of the other processes.
+type other struct {
+	pid, parent int
+	program     string
+	handles     sig.Set
+}
+
+// newOther reads a process as package script spells it.
+func newOther(t *testing.T, text string) (o other) {
+	t.Helper()
+	ids, program, named := strings.Cut(text, ":")
+	program, signals, _ := strings.Cut(program, ":")
+	pid, parent, hasParent := strings.Cut(ids, "/")
+	o.pid, o.parent, o.program = testutil.Must(strconv.Atoi(pid)), 1, program
+	if hasParent {
+		o.parent = testutil.Must(strconv.Atoi(parent))
+	}
+	if !named {
+		o.program, signals = "worker", "TERM"
+	}
+	for name := range strings.FieldsFuncSeq(signals, func(c rune) bool { return c == '+' }) {
+		o.handles = o.handles.With(testutil.Must(sig.Parse(name)))
+	}
+	return o
 }
 
 type death struct {
@@ -152,6 +178,16 @@ func (w *world) happen(text string) {
 		return
 	case "frozen":
 		time.Sleep(testutil.Must(time.ParseDuration(arg)))
+		return
+	case "forks":
+		w.rest = append(w.rest, newOther(w.t, arg))
+		return
+	case "ends":
+		i := w.find(testutil.Must(strconv.Atoi(arg)))
+		if gone := w.rest[i]; gone.parent == 1 || gone.parent == commandPID && w.gone {
+			w.end(gone.pid, proc.Status{})
+		}
+		w.rest = slices.Delete(w.rest, i, i+1)
 		return
 	case "hook":
 		pid, text = hookPID, arg
@@ -200,7 +236,7 @@ func (w *world) Reap() (int, proc.Status) {
 		d := w.ended[0]
 		w.ended = w.ended[1:]
 		if d.pid == anyOther && len(w.rest) > 0 {
-			d.pid, w.rest = w.rest[0], w.rest[1:]
+			d.pid, w.rest = w.rest[0].pid, w.rest[1:]
 		}
 		w.gone = w.gone || d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued
 		return d.pid, d.status
@@ -212,10 +248,18 @@ func (w *world) Reap() (int, proc.Status) {
 }
 
 func (w *world) Descendants() (family []proc.Process) {
-	for _, pid := range w.rest {
-		family = append(family, proc.Process{PID: pid, Parent: 1})
+	if !w.gone {
+		family = append(family, proc.Process{PID: commandPID, Parent: 1})
+	}
+	for _, o := range w.rest {
+		family = append(family, proc.Process{PID: o.pid, Parent: o.parent})
 	}
 	return family
+}
+
+// find returns the index of another process, -1 if there is none with that PID.
+func (w *world) find(pid int) int {
+	return slices.IndexFunc(w.rest, func(o other) bool { return o.pid == pid })
 }
 
 func (w *world) Kill(pid int, s sig.Signal) error {
@@ -223,7 +267,7 @@ func (w *world) Kill(pid int, s sig.Signal) error {
 		return syscall.EPERM
 	}
 	w.did("sends %v%s", s, to(pid))
-	if i := slices.Index(w.rest, pid); i >= 0 && s == sig.KILL {
+	if i := w.find(pid); i >= 0 && s == sig.KILL {
 		w.rest = slices.Delete(w.rest, i, i+1)
 	}
 	return nil
@@ -279,14 +323,20 @@ func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { w.started = true }
-func (w *world) Catches(_ int, s sig.Signal) bool      { return w.catches.Has(s) }
+func (w *world) Runs(p proc.Process) bool              { return w.find(p.PID) >= 0 }
+func (w *world) Ticks() uint64                         { return 1 }
+func (w *world) Signals(pid int) (caught, blocked, ignored sig.Set) {
+	if i := w.find(pid); i >= 0 {
+		return w.rest[i].handles, 0, 0
+	}
+	return w.catches, 0, 0
+}
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
 	if !w.catches.Has(s) {
 		return false, nil
 	}
 	return true, w.Kill(pid, s)
 }
-func (w *world) IsShell(int) bool      { return false }
 func (w *world) StopSelf(s sig.Signal) { w.did("stops itself with %v", s) }
 func (w *world) RetakeTerminal(int)    { w.did("takes back the terminal") }
 
@@ -297,7 +347,10 @@ func (w *world) GiveTerminal(int) bool {
 	return true
 }
 
-func (w *world) Program(int) (string, []string) {
+func (w *world) Program(pid int) (string, []string) {
+	if i := w.find(pid); i >= 0 {
+		return w.rest[i].program, []string{w.rest[i].program}
+	}
 	return w.executes, []string{w.executes}
 }
 

@@ -9,7 +9,7 @@ import (
 // newPlan makes the plan of cfg where lameduck runs.
 func newPlan(cfg *Config, at plan.Place) (*plan.Plan, error) {
 	at.Uncatchable = sigcatch.Uncatchable
-	return plan.New(cfg, at, nil)
+	return plan.New(cfg, at)
 }
 
 // PlainBuild reports whether the program was built without the linker flags of the Makefile;

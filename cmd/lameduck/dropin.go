@@ -132,5 +132,6 @@ func inherit(d *dropin, words, env []string) (shim.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
+	cfg.LingerGiven = true // the other inits leave with their child
 	return cfg, d.flags.adjust(&cfg)
 }

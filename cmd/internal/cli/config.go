@@ -47,6 +47,7 @@ func (l *Line) Values() shim.Config {
 		cfg.Until = shim.Quiet
 	}
 	cfg.DelayGiven = l.gave("delay") && cfg.Until != shim.Elapsed
+	cfg.LingerGiven = l.gave("linger")
 	if l.Health != nil && !l.gave("health-during") {
 		cfg.HealthDuring = shim.HealthFail
 		// A pod that is deleted should stay ready for as long as it serves.
@@ -148,8 +149,8 @@ func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
 		return cfg.Holds(), "without a hold", giveHold
 	case "commandOrHold": // a command holds by itself
 		return cfg.Holds(), "without a hold", giveHold
-	case "sequence": // a stop signal does more than pass
-		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0
+	case "sequence": // a stop signal does more than pass, or what the command leaves behind has time
+		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0 || !cfg.LingerGiven
 		return cfg.Holds() || other, "without a hold", giveHold
 	case "health":
 		return cfg.Health != nil, "alone", "give --health (LAMEDUCK_HEALTH) too"

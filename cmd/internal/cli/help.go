@@ -65,6 +65,7 @@ Examples:
   lameduck --health=:9000=:8080 -d 5 -- myserver
   lameduck --subreaper=false -- make
   lameduck --parent-death-signal=TERM -- myserver
+  lameduck -e stop:1 -- supervisor
   lameduck -e 143 -- java -jar app.jar
   lameduck -d 10 --log-format=json -- myserver
   lameduck -g -- sh -c 'producer | consumer'
@@ -77,7 +78,9 @@ as the same), when INT arrives, or when COMMAND exits. With --until the hold
 then lasts until traffic has stopped, at most to the ceiling; after the delay it
 ends at once if COMMAND listens nowhere or is hung. Then the stop signal is
 sent, rewritten, once. lameduck does not send KILL unless asked to. Without a
-hold every stop signal is forwarded at once.
+hold every stop signal is forwarded at once. If COMMAND is a shell or npm, that
+is enough: what it leaves behind gets its signal, once, and the rest of the
+grace period.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
 hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer

@@ -231,18 +231,19 @@ func parsePeer(text string) (netip.Prefix, error) {
 	return peers.Masked(), nil
 }
 
-// parseExitMap reads FROM[:TO]; a TO that is left out is 0.
+// parseExitMap reads [stop:]FROM[:TO]; a TO that is left out is 0.
 func parseExitMap(text string) (m shim.ExitMap, err error) {
-	from, to, mapped := strings.Cut(text, ":")
+	codes, stopped := strings.CutPrefix(text, "stop:")
+	from, to, mapped := strings.Cut(codes, ":")
 	if !mapped {
 		to = "0"
 	}
 	fromCode, err := strconv.ParseUint(from, 10, 8)
 	toCode, toErr := strconv.ParseUint(to, 10, 8)
 	if err != nil || toErr != nil {
-		return m, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0", text)
+		return m, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, as in 143, 143:0 or stop:1", text)
 	}
-	return shim.ExitMap{From: int(fromCode), To: int(toCode)}, nil
+	return shim.ExitMap{From: int(fromCode), To: int(toCode), Stopped: stopped}, nil
 }
 
 // parsePath returns an absolute path: lameduck changes its directory.

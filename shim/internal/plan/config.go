@@ -71,8 +71,11 @@ type Config struct {
 	Schedule stop.Schedule `group:"Stop:" name:"stop-schedule" type:"schedule" placeholder:"SCHEDULE"`
 	// From the first signal sent to KILL; 0: never.
 	KillAfter time.Duration `group:"Stop:" type:"length" placeholder:"DUR"`
-	// How long descendants may outlive the command.
+	// How long processes may outlive the command, before KILL; 0: as LingerGiven says.
 	Linger time.Duration `group:"Stop:" type:"duration" placeholder:"DUR"`
+	// A Linger of 0 is the user's: lameduck leaves with the command. Without it, processes at work
+	// have the rest of the grace period after a stop signal.
+	LingerGiven bool `kong:"-"`
 
 	ExitCodes []preset.ExitCode `group:"Exit:" name:"exit-code" short:"e" type:"exits" placeholder:"FROM[:TO]" everyday:""`
 

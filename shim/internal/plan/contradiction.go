@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -19,13 +20,13 @@ func (c *Config) contradiction() error {
 				"%s and %s contradict each other", Flag("count-port", port), Flag("ignore-port", port))
 		}
 	}
-	mapped := map[int]bool{}
+	mapped := map[preset.ExitCode]bool{}
 	for _, m := range c.ExitCodes {
-		if mapped[m.From] {
-			return fault("exit-code", "keep one", "%s: exit code %d is mapped twice",
-				Flag("exit-code", fmt.Sprintf("%d:%d", m.From, m.To)), m.From)
+		key := preset.ExitCode{From: m.From, Stopped: m.Stopped}
+		if mapped[key] {
+			return fault("exit-code", "keep one", "%s: exit code %d is mapped twice", Flag("exit-code", m), m.From)
 		}
-		mapped[m.From] = true
+		mapped[key] = true
 	}
 	schedule := c.flag("stop-schedule", c.Schedule)
 	killAfter := c.flag("kill-after", c.KillAfter)

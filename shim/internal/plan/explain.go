@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (e *explanation) run() {
 	}
 	e.duringStop()
 	if e.Linger > 0 {
-		e.say("when the command has exited: TERM to its remaining descendants, and KILL %s later", e.Linger)
+		e.say("when the command has exited: its remaining processes get their signal, and KILL %s later", e.Linger)
 	}
 	e.exitCodes()
 	if e.Holds() || e.givenTimes() != "" {
@@ -128,6 +129,7 @@ func (e *explanation) duringStop() {
 	switch {
 	case !e.Sequence:
 		e.say("%s: passes it on at once; no hold, schedule or preset was asked for", begin)
+		e.awaitWork()
 		return
 	case e.Holds():
 		e.hold(begin+": keeps serving", "a second stop signal, more than a second later, or INT, ends the hold at once")
@@ -141,12 +143,23 @@ func (e *explanation) duringStop() {
 			e.say("  if %v came: %s", start.Signal, steps)
 		}
 	}
+	if e.Server != nil && !e.Group && !e.Session {
+		e.say("  to %s itself, also where it runs behind a shell or another init", e.Server.Name)
+	}
 	if e.KillAfter == 0 && !e.Starts[0].Steps.Kills() {
+		e.awaitWork()
 		assumed := ""
 		if e.GraceAssumed {
 			assumed = " (assumed)"
 		}
 		e.say("  does not send KILL; the orchestrator does, at %s%s", e.Grace, assumed)
+	}
+}
+
+// awaitWork explains what becomes of the processes that the command leaves behind at a stop.
+func (e *explanation) awaitWork() {
+	if e.Stop.AwaitWork {
+		e.say("  waits for what the command leaves behind and handles its signal, to %s at the latest", e.Grace-stop.ReportMargin)
 	}
 }
 
@@ -239,18 +252,20 @@ steps:
 
 // exitCodes explains --exit-code and the exit codes of the preset.
 func (e *explanation) exitCodes() {
-	given := map[int]bool{}
-	for _, m := range e.ExitCodes {
-		given[m.From] = true
-		e.say("reports exit code %d as %d", m.From, m.To)
+	maps := e.ExitCodes
+	if e.Server != nil {
+		maps = slices.Concat(maps, e.Server.Exit)
 	}
-	if e.Server == nil {
-		return
-	}
-	for _, m := range e.Server.Exit {
-		if !given[m.From] {
-			e.say("reports exit code %d as %d after a stop", m.From, m.To)
+	said := map[int]bool{}
+	for _, m := range maps {
+		after := ""
+		if m.Stopped {
+			after = " after a stop"
 		}
+		if !said[m.From] {
+			e.say("reports exit code %d as %d%s", m.From, m.To, after)
+		}
+		said[m.From] = said[m.From] || !m.Stopped
 	}
 }
 

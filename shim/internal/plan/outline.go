@@ -32,11 +32,10 @@ type Start struct {
 
 // NewOutline returns what a configuration comes to at a place.
 func NewOutline(c *Config, at Place) (*Outline, error) {
-	var likely *preset.Preset
-	if c.Preset == preset.Auto {
-		likely = preset.MatchCommand(c.Command)
+	p, err := New(c, at)
+	if likely := preset.MatchCommand(c.Command); err == nil && c.Preset == preset.Auto && likely != nil {
+		p, err = p.Recognized(likely)
 	}
-	p, err := New(c, at, likely)
 	if err != nil {
 		return nil, err
 	}

@@ -44,14 +44,23 @@ type Plan struct {
 	tellWarning string // why the signal of --on-stop is not sent, "": it is
 }
 
-// New makes the plan of c. server is what the command has been recognized as, or nil.
+// New makes the plan of c. Which server the command is, if that is to be found (preset.Auto), is
+// not known yet; see Recognized.
+func New(c *Config, at Place) (*Plan, error) {
+	named, _ := preset.Named(c.Preset)
+	return c.plan(at, named)
+}
+
+// Recognized returns the plan for a command that has been recognized as a known server.
+func (p *Plan) Recognized(server *preset.Preset) (*Plan, error) {
+	return p.Config.plan(p.Place, server)
+}
+
+// plan makes the plan for a server, which is nil if the server is unknown.
 //
 // PID 1 does no job control: PID 1 belongs to no shell's job, and no signal of its own PID
 // namespace can stop PID 1. A STOP to itself would only discard a pending CONT.
-func New(c *Config, at Place, server *preset.Preset) (*Plan, error) {
-	if named, ok := preset.Named(c.Preset); ok { // that of preset.Auto is found when a signal arrives
-		server = named
-	}
+func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 	signals, err := c.signals(at, server)
 	if err != nil {
 		return nil, err
@@ -68,6 +77,7 @@ func New(c *Config, at Place, server *preset.Preset) (*Plan, error) {
 			Tell:                c.onStopSignal(),
 			Grace:               f.grace,
 			Linger:              c.Linger,
+			AwaitWork:           !c.LingerGiven && !at.Hook,
 			Schedule:            c.Schedule,
 			KillAfter:           c.KillAfter,
 			Preset:              signals.preset,
@@ -94,12 +104,6 @@ func New(c *Config, at Place, server *preset.Preset) (*Plan, error) {
 	}
 	p.Warnings = p.warnings(f)
 	return p, nil
-}
-
-// Recognized returns the plan for a command that has been recognized as a known server.
-func (p *Plan) Recognized(server *preset.Preset) *Plan {
-	again, _ := New(&p.Config, p.Place, server) // contradictions do not depend on the server
-	return again
 }
 
 // signals are what a plan does about signals.
@@ -174,16 +178,18 @@ func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 	}
 }
 
-// ExitCode returns the exit code to report for the command's own. A preset's exit codes count
-// after a stop, and those that were given before them.
+// ExitCode returns the exit code to report for the command's own. stopped says that a stop signal came.
+// What is only for a stop goes before what is for every exit, and what was given before the preset's.
 func (p *Plan) ExitCode(code int, stopped bool) int {
 	maps := p.ExitCodes
-	if stopped && p.Server != nil {
+	if p.Server != nil {
 		maps = slices.Concat(maps, p.Server.Exit)
 	}
-	for _, m := range maps {
-		if m.From == code {
-			return m.To
+	for _, onlyStopped := range []bool{true, false} {
+		for _, m := range maps {
+			if m.From == code && m.Stopped == onlyStopped && (stopped || !onlyStopped) {
+				return m.To
+			}
 		}
 	}
 	return code

@@ -27,7 +27,7 @@ func newPlan(t *testing.T, words ...string) (*plan.Plan, error) {
 	}
 	cfg := flags.Read(t, words)
 	cfg.Warnings = slices.Grow([]string{"the caller's"}, 1)
-	return plan.New(&cfg, plan.Place{Terminal: slices.Contains(words, "terminal"), PID1: true, Uncatchable: never}, nil)
+	return plan.New(&cfg, plan.Place{Terminal: slices.Contains(words, "terminal"), PID1: true, Uncatchable: never})
 }
 
 //go:embed testdata/plans.txt
@@ -102,5 +102,11 @@ func TestExitCode(t *testing.T) {
 	}
 	if got := p.ExitCode(143, true); got != 0 {
 		t.Errorf("after a stop, exit code 143 becomes %d", got)
+	}
+	p, _ = newPlan(t, "--exit-code=1:3", "--exit-code=stop:1:0", "--exit-code=stop:2:0")
+	for code, want := range map[int][2]int{1: {3, 0}, 2: {2, 0}, 3: {3, 3}} {
+		if got := [2]int{p.ExitCode(code, false), p.ExitCode(code, true)}; got != want {
+			t.Errorf("exit code %d becomes %v without and after a stop, want %v", code, got, want)
+		}
 	}
 }

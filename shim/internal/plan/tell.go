@@ -27,22 +27,23 @@ func (c *Config) onStopRuns() bool { return len(c.OnStop) > 0 && c.onStopSignal(
 // ending are the signals by which programs end whatever their preset.
 var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 
-// untellable reports a signal of --on-stop that would stop the command when the hold begins. A
-// signal that stops the server that auto has recognized is not sent; a warning says so.
+// untellable reports a signal of --on-stop that would stop the command when the hold begins. One
+// that would do so only because of the server that auto has recognized is not sent; a warning says
+// so, since the command runs by then.
 func (p *Plan) untellable() error {
 	told := p.Stop.Tell
 	sends := func(s stop.Schedule) bool { return slices.Contains(s, stop.Step{Signal: told}) }
-	ends := ending.Has(told)
+	ends := ending.Has(told) || sends(p.Stop.Preset)
 	for _, start := range p.starts() {
 		ends = ends || sends(p.Stop.ScheduleFor(start))
 	}
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {
-	case told == 0:
-	case sends(p.Stop.Preset) && p.Config.Preset == preset.Auto:
+	case told == 0 || !ends:
+	case p.Config.Preset == preset.Auto && p.Server != nil: // New has found no conflict without the server
 		p.Stop.Tell = 0
 		p.tellWarning = Flag("on-stop", told) + " is not sent, since it stops " + p.Server.Name + ": " + remedy
-	case ends || sends(p.Stop.Preset):
+	default:
 		return fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", told))
 	}
 	return nil

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -33,6 +35,8 @@ func (p *Plan) warnings(f fit) []string {
 		}
 	}
 	warn(p.tellWarning != "", "%s", p.tellWarning)
+	warn(p.Group && p.Server != nil && p.Server.GroupCuts, "--group (LAMEDUCK_GROUP) sends the signal to the workers of %s "+
+		"as well, which lose what they work on: leave it out", cmp.Or(p.Server, &preset.Preset{}).Name)
 	silence := p.Traffic.QuietFor
 	warn(p.Until != Elapsed && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second,
 		"the grace period leaves %s for the hold, and %s of silence ends it: give a longer one, or --quiet-for "+

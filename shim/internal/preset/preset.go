@@ -1,6 +1,7 @@
 package preset
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,12 +26,14 @@ type Preset struct {
 
 	StopSignals []sig.Signal // STOPSIGNAL of the server's images, TERM aside
 	Schedule    string       // as for --stop-schedule, never with KILL
-	Exit        []ExitCode   // applies only after a stop sequence
+	Exit        []ExitCode
 
 	Says   string // how the server reacts to Schedule
 	Caveat string // what its users have to set, and why; "": nothing
 	Source string // the documentation of that reaction
 	Proven bool   // the tests stop the real server this way
+
+	GroupCuts bool // the signal, sent to the process group, ends workers in the middle of their work
 
 	// ClosesKept says that at the signal the server closes every kept connection between
 	// two requests, as measured by cmd/lab. Kept says what becomes of kept connections,
@@ -40,7 +43,19 @@ type Preset struct {
 }
 
 // ExitCode reports the exit code From as To.
-type ExitCode struct{ From, To int }
+type ExitCode struct {
+	From, To int
+	Stopped  bool // only after a stop signal: without one, the code is that of a crash
+}
+
+// String returns the code as --exit-code spells it: "143:0", "stop:1:0".
+func (m ExitCode) String() string {
+	text := fmt.Sprintf("%d:%d", m.From, m.To)
+	if m.Stopped {
+		text = "stop:" + text
+	}
+	return text
+}
 
 // All returns the presets in the order of the documentation.
 func All() []Preset { return slices.Clone(table()) }

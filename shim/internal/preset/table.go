@@ -8,7 +8,7 @@ import (
 
 // successOn reports code as 0: the exit code of a server that ends by its own signal
 // after a graceful stop.
-func successOn(code int) []ExitCode { return []ExitCode{{From: code, To: 0}} }
+func successOn(code int) []ExitCode { return []ExitCode{{From: code, Stopped: true}} }
 
 // cutsAll is the caveat of servers that have no graceful stop.
 const cutsAll = "every stop cuts what is under way: let the hold wait for it, with --until=drained or --until=quiet"
@@ -146,8 +146,9 @@ var table = sync.OnceValue(func() []Preset {
 			Says:     "takes no new task, finishes those under way, however long, and exits; QUIT cuts them",
 			Caveat: "a worker listens nowhere, so no hold waits for its tasks: let the grace period leave " +
 				"what tasks need, and set task_acks_late for those that may be cut",
-			Source: "Celery documentation, Workers Guide, Stopping the worker",
-			Proven: true,
+			Source:    "Celery documentation, Workers Guide, Stopping the worker",
+			Proven:    true,
+			GroupCuts: true,
 		}, {
 			Name:     "caddy",
 			Programs: []string{"caddy"},

@@ -84,6 +84,13 @@ func (s *Stop) change(step string) {
 		s.ExitedAt, s.Now = time.Time{}, at(number)
 	case "no-hold":
 		s.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
+	case "worker": // left behind by the command, and ended so many seconds after the trigger, or still at work
+		w := Worker{Program: words[1], PID: 12 + len(s.Workers)}
+		if ended, err := strconv.ParseFloat(words[2], 64); err == nil {
+			w.EndedAt = at(ended)
+			s.Now = w.EndedAt
+		}
+		s.Workers = append(s.Workers, w)
 	case "unsent":
 		s.Sent = nil
 	case "sent":

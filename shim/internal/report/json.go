@@ -44,6 +44,8 @@ type Figures struct {
 	Lull       *bool            `json:"lull"` // the first signal was sent without a request in flight
 	ExitCode   *int             `json:"exit_code"`
 	ExitSignal *string          `json:"exit_signal"`
+	WaitedFor  []worker         `json:"waited_for"` // processes that the command left behind, at work
+	Left       []worker         `json:"left"`       // those that had not ended
 
 	GraceUsedMS     int64       `json:"grace_used_ms"`
 	GraceAssumed    bool        `json:"grace_assumed"`
@@ -59,11 +61,29 @@ type sentInFigures struct {
 	AtMS   int64  `json:"at_ms"`
 }
 
+// worker is a Worker in JSON.
+type worker struct {
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+	EndedMS *int64 `json:"ended_ms"`
+}
+
+// inFigures returns workers for JSON, the first maxListed.
+func (s *Stop) inFigures(list []Worker) []worker {
+	figures := []worker{}
+	for _, w := range list[:min(len(list), maxListed)] {
+		figures = append(figures, worker{w.Program, w.PID, NullIfZero(max(s.ms(w.EndedAt), 0))})
+	}
+	return figures
+}
+
 // Figures returns the report for JSON.
 func (s *Stop) Figures() *Figures {
 	o := &s.InHold
 	words, cause := s.prolonged()
+	waited, _ := s.waited()
 	f := &Figures{
+		WaitedFor: s.inFigures(waited), Left: s.inFigures(s.atWork()),
 		Trigger: s.trigger(), HeldMS: s.ms(s.endedAt()), Ended: NullIfZero(string(s.Ended)),
 		FloorMS: s.Gate.Floor.Milliseconds(), CeilingMS: s.Gate.MaxHold().Milliseconds(), Sent: []sentInFigures{},
 		GraceUsedMS: s.ms(s.Now), GraceAssumed: s.GraceAssumed, Observer: NullIfZero(o.Observer),

@@ -53,10 +53,18 @@ type Stop struct {
 	Now          time.Time
 	InHold       Observation // from the last sample before the stop signal was sent
 	Latest       Observation // from the last sample
-	ShellDropped sig.Signal  // a signal that the command, a shell, did not forward; 0: none
-	OtherProgram string      // the command's program if its preset does not match; "": it does, or is not known
+	SentTo       string      // the server below the command that the signals went to; "": to the command
+	OtherProgram string      // the command's program if the preset's server was not found; "": it was
 	Told         sig.Signal  // the signal of --on-stop that was sent when the hold began; 0: none
 	OnStopUntil  time.Time   // when --on-stop ended, or was killed at the ceiling; zero: not yet
+	Workers      []Worker    // processes at work that the command has left behind, and lameduck waited for
+}
+
+// Worker is a process that handled its signal when the command had ended.
+type Worker struct {
+	Program string
+	PID     int
+	EndedAt time.Time // zero: not yet
 }
 
 // Announcement returns the line for the trigger: what will happen.
@@ -101,11 +109,12 @@ func (s *Stop) plannedHold() string {
 // been sent.
 func (s *Stop) Conclusion() []string {
 	hasExited := !s.ExitedAt.IsZero()
-	lingered := hasExited && s.Linger > 0 && s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond
 	course := s.course()
 	course.add(hasExited, atTime, s.exit(), s.when(s.ExitedAt))
-	course.add(lingered, descendantsEnd, s.when(s.Now))
 	outcome := strings.Join(course, ", ")
+	if after := s.afterExit(); hasExited && len(after) > 0 {
+		outcome = say(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
+	}
 	if hasExited || s.Hook {
 		outcome = s.ofGrace(outcome)
 	}
@@ -125,6 +134,8 @@ func (s *Stop) Late() []string {
 	switch {
 	case s.Ended == "":
 		what = stillHolding
+	case len(s.atWork()) > 0:
+		what = say(workersRun, s.exit(), workers(s.atWork()))
 	case !s.ExitedAt.IsZero():
 		what = say(descendantsRun, s.exit())
 	}
@@ -199,8 +210,12 @@ func (s *Stop) course() (p phrases) {
 	var signals phrases
 	for i, sent := range s.Sent {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
-		signals.put(atEnd, sent.Signal.String())
-		signals.add(!atEnd, atTime, sent.Signal, s.when(sent.At))
+		name := sent.Signal.String()
+		if i == 0 && s.SentTo != "" {
+			name = say(sentTo, name, s.SentTo)
+		}
+		signals.put(atEnd, name)
+		signals.add(!atEnd, atTime, name, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
 	if s.Lull.Found {
@@ -279,7 +294,7 @@ func (s *Stop) arrivals() (p phrases) {
 }
 
 // after returns the time from the trigger to at.
-func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.TriggeredAt) }
+func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.SignaledAt()) }
 
 // when returns the time from the trigger to at in words.
 func (s *Stop) when(at time.Time) string { return seconds(s.after(at)) }

@@ -94,7 +94,13 @@ const (
 	endedBy        = "ended by %v (%d)"
 	killedBy       = "killed by %v (%d)"
 	killedByUs     = "killed by lameduck's %v (%d)"
-	descendantsEnd = "its descendants at +%s"
+	sentTo         = "%s to %s"
+	theCommand     = "the command %s"
+	process        = "%s (pid %d)"
+	andOthers      = "%s and %d more"
+	workersEnded   = "%s ended %s later"
+	workersLeft    = "%s still at work"
+	descendantsEnd = "its descendants ended"
 )
 
 // reasons has the reasons for the end of a hold that are not spelled as in JSON.
@@ -124,6 +130,7 @@ const (
 const (
 	stillHolding   = "still holding"
 	stillRuns      = "the command still runs"
+	workersRun     = "%s, and %s is still at work"
 	descendantsRun = "%s, and its descendants still run"
 	inFlightNow    = "%s, %d in flight"
 )
@@ -154,8 +161,8 @@ const (
 const (
 	suggests = "suggestion: %s"
 
-	shellDrops = "the command is a shell that does not pass %v on: " +
-		"exec the program, or give --group (LAMEDUCK_GROUP)"
+	workersNeedTime = "what was at work needs a longer grace period, in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
+
 	otherProgram  = "the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?"
 	serverHangs   = "the server hangs: clients wait, and nothing is accepted, read or sent"
 	delayTooShort = "traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)"

@@ -12,8 +12,8 @@ func (s *Stop) suggestion() string {
 	inFlight := s.inFlight()
 	settled := s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
 	switch {
-	case s.ShellDropped != 0:
-		return say(shellDrops, s.ShellDropped)
+	case s.ranOut():
+		return workersNeedTime
 	case s.Systemd && s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second:
 		return killMode
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):

@@ -15,7 +15,7 @@ const (
 	Running                // the command runs, and no stop signal has arrived
 	Holding                // a stop signal has arrived, and the command still serves
 	Stopping               // the hold has ended, and the schedule runs
-	Lingering              // the command has exited, and its descendants have time to end
+	Lingering              // the command has exited, and what it has left behind has time to end
 	Gone                   // the sequence is over, or the command was never started
 )
 
@@ -41,6 +41,9 @@ const (
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send a signal of the schedule
+	SentToServer                 // a signal of the schedule went to the known server below the command
+	ServerEnded                  // that server has ended
+	NoneAtWork                   // of what the command has left behind, nothing handles its signal
 )
 
 // Event is an observation of the loop.
@@ -50,7 +53,7 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	Waiting bool // with Sampled: a --wait-gone path still exists
+	Waiting bool // with Sampled: a --wait-gone path still exists; with NoneAtWork: others wrote to what is left
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
 
@@ -79,5 +82,6 @@ func (e Event) String() string {
 	}
 	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
 		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended",
-		Refused: "refused"}[e.Kind]
+		Refused: "refused", SentToServer: "sent to the server", ServerEnded: "the server ended",
+		NoneAtWork: "none at work"}[e.Kind]
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -17,13 +19,13 @@ var choices = []string{
 	"--until=settled --until=quiet --until=drained",
 	"--max-delay=10s --max-delay=12s",
 	"--wait-gone=/x",
-	"--on-stop=x --on-stop=USR2",
-	"--linger=1s --linger=5s",
+	"--on-stop=x --on-stop=USR1 --on-stop=USR2",
+	"--linger=0s --linger=1s --linger=5s",
 	"--kill-after=1s --kill-after=30s",
 	"--stop-schedule=USR1/1s/TERM --stop-schedule=2s --stop-schedule=1s/HUP/forever/TERM/INT/2s --stop-schedule=QUIT/0s/KILL/1s/KILL",
 	"--rewrite=TERM:INT --rewrite=TERM:USR1 --rewrite=TERM:0",
-	"--rewrite=INT:TERM --rewrite=HUP:0",
-	"--preset=nginx --preset=postgres",
+	"--rewrite=INT:TERM --rewrite=HUP:0 --rewrite=QUIT:USR1",
+	"--preset=nginx --preset=postgres --preset=auto --preset=auto",
 	"--stop-signal=INT",
 	"--health=:1",
 	"--grace-period=60s",
@@ -32,7 +34,7 @@ var choices = []string{
 
 // events are in words, the more frequent ones repeatedly; after follows the time until the next.
 var events = strings.Split("tick,tick,TERM,TERM,INT,QUIT,HUP,CONT,TSTP,stopped TSTP,stopped STOP,continued,on-stop,orphan,"+
-	"refused,started,exit 3,childless,sample met,sample met 1,sample busy 0,sample busy 1,sample busy 2 stale,sample kept 3,"+
+	"refused,started,exit 3,childless,to-server,server-ended,none-at-work,sample met,sample met 1,sample busy 0,sample busy 1,sample busy 2 stale,sample kept 3,"+
 	"sample no_listener waiting,sample server_gone,sample udp,sample unseen,sample blind,sample no_progress", ",")
 
 var waits = []time.Duration{0, 0, time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 9 * time.Second}
@@ -114,20 +116,38 @@ func (p *player) tick() {
 	}
 }
 
-// play plays the input. At its end the command exits and the linger time passes, which must end
-// the sequence.
+// recognize has the machine go on by the plan for a known server, of which there must be one.
+func (p *player) recognize(unknown *plan.Plan, in *input) {
+	p.Helper()
+	server := pick(in, preset.All())
+	known, err := unknown.Recognized(&server)
+	if err != nil {
+		p.Fatalf("recognized as %s: %v", server.Name, err)
+	}
+	p.cfg = known.Stop
+	p.m.Replan(p.cfg)
+}
+
+// play plays the input. At its end the command exits, and the linger time and the grace period pass,
+// which must end the sequence.
 func play(t *testing.T, in input) {
 	var words []string
 	for _, line := range choices {
 		words = append(words, pick(&in, append(strings.Fields(line), "", "")))
 	}
-	cfg, ok := readConfig(t, words)
-	if !ok {
+	planned := readPlan(t, words)
+	if planned == nil {
 		return
 	}
+	cfg := planned.Stop
 	p := &player{T: t, cfg: cfg, m: stop.New(cfg), now: epoch, did: map[stop.Verb]int{}}
 	p.handle(event(t, pick(&in, []string{"started", "started", "started", "TERM", "hold", "HUP"})))
+	unknown := planned.Preset == preset.Auto
 	for len(in) > 0 {
+		if recognized := unknown && len(in)%8 == 0 && len(p.m.Record().Sent) == 0; recognized {
+			unknown = false
+			p.recognize(planned, &in)
+		}
 		p.handle(event(t, pick(&in, events)))
 		p.now = p.now.Add(pick(&in, waits))
 		if at, due := p.m.Deadline(); due && len(in)%2 == 0 {
@@ -137,10 +157,10 @@ func play(t *testing.T, in input) {
 	}
 	p.handle(event(t, "started"))
 	p.handle(event(t, "exit 3"))
-	p.now = p.now.Add(cfg.Linger)
+	p.now = p.now.Add(max(cfg.Linger, cfg.Grace))
 	p.tick()
 	if p.m.State() != stop.Gone {
-		t.Fatalf("%v after the exit and the linger time", p.m.State())
+		t.Fatalf("%v after the exit, the linger time and the grace period", p.m.State())
 	}
 }
 

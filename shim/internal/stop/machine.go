@@ -20,7 +20,8 @@ type Config struct {
 	Gate        Gate          // ends the hold; the zero value: no hold
 	Tell        sig.Signal    // tells the command when the hold begins; 0: none
 	Grace       time.Duration // the grace period
-	Linger      time.Duration // time for descendants after the command's exit; 0: no lingering
+	Linger      time.Duration // time for what the command leaves behind, and then KILL; 0: none
+	AwaitWork   bool          // without Linger: after a stop signal, what is at work has the grace period
 
 	SequenceWithoutHold bool          // run the schedule even if the gate does not hold
 	Schedule            Schedule      // signals after the hold; nil: from Preset, or the stop signal
@@ -69,6 +70,8 @@ const (
 	stepStart         // the next steps of the schedule begin
 	killAfter         // --kill-after
 	lingerEnd
+	lastWave   // what does not handle its signal is signaled
+	look       // the processes that lameduck is not the parent of are looked at
 	lateReport // ReportLate
 	deadlines  // their number
 )
@@ -135,12 +138,20 @@ func (m *Machine) answer(e Event) {
 		m.onExit(e)
 	case OrphanReaped:
 		if m.state == Lingering {
-			m.do(TermDescendants) // the orphan's children may be ours now
+			m.signalRemaining() // the orphan's children may be ours now
 		}
+	case NoneAtWork:
+		m.onNoneAtWork(e)
 	case NoChildren:
 		if m.state == Lingering {
 			m.finish()
 		}
+	case SentToServer:
+		if m.state == Stopping {
+			m.due[look] = m.now.Add(lookInterval)
+		}
+	case ServerEnded:
+		m.onServerEnded()
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
@@ -187,8 +198,8 @@ func (m *Machine) onSignal(e Event) {
 		m.lastTrigger = Sent{s, m.now}
 		m.onTrigger(s, to)
 	case m.state != Lingering: // the command has not exited
-		m.forward(s, to)
 		m.warnNotHeld(e)
+		m.forward(s, to)
 	}
 }
 
@@ -197,9 +208,9 @@ func (m *Machine) onSignal(e Event) {
 func (m *Machine) onTrigger(s, to sig.Signal) {
 	switch {
 	case m.state == Lingering:
-		m.do(KillDescendants)
-		m.finish()
+		m.endLinger()
 	case !m.cfg.RunsSequence():
+		m.record.PassedAt = m.now
 		m.stopHealth()
 		m.doWith(Send, to)
 		m.doWith(NoteForwardedAtOnce, s)
@@ -285,8 +296,11 @@ func (m *Machine) onTick() {
 			m.due[stepStart] = time.Time{} // a killed command handles no further signal
 			m.sendStep(sig.KILL)
 		case lingerEnd:
-			m.do(KillDescendants)
-			m.finish()
+			m.endLinger()
+		case lastWave:
+			m.signalLast()
+		case look:
+			m.lookAgain()
 		case lateReport:
 			m.do(ReportLate)
 		}

@@ -21,30 +21,30 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// readConfig returns the configuration of flags, and of the words hook and terminal. ok is false
-// for flags that contradict each other.
-func readConfig(t *testing.T, words []string) (cfg stop.Config, ok bool) {
+// readPlan returns the plan of flags, and of the words hook and terminal; nil for flags that
+// contradict each other.
+func readPlan(t *testing.T, words []string) *plan.Plan {
 	t.Helper()
 	place := plan.Place{
 		Hook: slices.Contains(words, "hook"), Terminal: slices.Contains(words, "terminal"),
 		Uncatchable: func(sig.Signal) string { return "" },
 	}
 	given := flags.Read(t, words)
-	p, err := plan.New(&given, place, nil)
+	p, err := plan.New(&given, place)
 	if err != nil {
-		return cfg, false
+		return nil
 	}
-	return p.Stop, true
+	return p
 }
 
 // newMachine returns a machine with the flags, whose command has started.
 func newMachine(t *testing.T, text string) *stop.Machine {
 	t.Helper()
-	cfg, ok := readConfig(t, strings.Fields(text))
-	if !ok {
+	p := readPlan(t, strings.Fields(text))
+	if p == nil {
 		t.Fatalf("invalid flags: %s", text)
 	}
-	m := stop.New(cfg)
+	m := stop.New(p.Stop)
 	if !strings.HasPrefix(text, "hook") {
 		m.Handle(epoch, event(t, "started"))
 	}
@@ -64,9 +64,8 @@ func event(t *testing.T, text string) stop.Event {
 // machineIn returns a machine in the given state, reached by the usual events, and the time of
 // the last event.
 func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
-	cfg, _ := readConfig(t, strings.Fields(
-		"--delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s --stop-schedule=USR1/5s/QUIT"))
-	m := stop.New(cfg)
+	m := stop.New(readPlan(t, strings.Fields(
+		"--delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s --stop-schedule=USR1/5s/QUIT")).Stop)
 	now := epoch
 	for _, text := range []string{"started", "TERM", "tick", "exit 0", "childless"}[:state] {
 		if text == "tick" {
@@ -81,7 +80,7 @@ func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
 var tableEvents = []string{
 	"0s started", "0s hold", "1s TERM", "0.999s TERM", "0.5s INT", "0s HUP", "0s WINCH", "0s CONT",
 	"0s tick", "2s tick", "9s tick", "0s stopped TSTP", "0s stopped TTIN", "0s continued", "0s exit 3", "0s orphan",
-	"0s childless", "0s on-stop", "0s refused", "0s sample met", "0s sample no_progress",
+	"0s childless", "0s on-stop", "0s refused", "0s to-server", "0s server-ended", "0s none-at-work", "0s sample met", "0s sample no_progress",
 }
 
 // TestTable: testdata/table.txt has every answer of every state to every event, and doc.go draws

@@ -49,10 +49,19 @@ type Record struct {
 	Trigger     sig.Signal // the first stop signal; 0: none, or PreStop
 	Steps       Schedule   // the schedule after the hold; empty with PreStop
 	TriggeredAt time.Time  // of Trigger or PreStop; zero: not yet
+	PassedAt    time.Time  // when the last stop signal was passed on at once; zero: none was
 	Ended       Reason     // why the hold ended; empty: still holding, or no hold
 	EndedAt     time.Time
 	Lull        Lull
 	Sent        []Sent // the first maxSent-1 signals and the last
 	Exit        Event  // the end of the command
 	ExitedAt    time.Time
+}
+
+// SignaledAt returns when a stop signal arrived, zero if none did.
+func (r *Record) SignaledAt() time.Time {
+	if r.TriggeredAt.IsZero() {
+		return r.PassedAt
+	}
+	return r.TriggeredAt
 }

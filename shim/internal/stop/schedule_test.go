@@ -77,9 +77,9 @@ func TestSteps(t *testing.T) {
 		--stop-schedule=5s --rewrite=TERM:USR1 | TERM | USR1/5s/KILL/5s
 		--stop-schedule=5s --preset=nginx     | TERM  | QUIT/5s/KILL/5s
 	`) {
-		cfg, _ := readConfig(t, strings.Fields(cells[0]))
+		p := readPlan(t, strings.Fields(cells[0]))
 		trigger, _ := sig.Parse(cells[1])
-		if got := cfg.ScheduleFor(trigger).String(); got != cells[2] {
+		if got := p.Stop.ScheduleFor(trigger).String(); got != cells[2] {
 			t.Errorf("%s: %s", cells, got)
 		}
 	}

@@ -54,7 +54,7 @@ func (m *Machine) onRefused() {
 	}
 }
 
-// onExit ends the sequence in every state, after lingering if Config.Linger is set.
+// onExit ends the sequence in every state, perhaps after lingering.
 func (m *Machine) onExit(e Event) {
 	if m.state == Starting || m.state == Lingering {
 		return // the command does not run: a child of another program
@@ -68,13 +68,14 @@ func (m *Machine) onExit(e Event) {
 	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.TermGroup {
 		m.doWith(TermGroup, to)
 	}
-	if m.cfg.Linger == 0 {
+	end := m.lingerEnd()
+	if end.IsZero() {
 		m.finish()
 		return
 	}
 	m.state = Lingering
-	m.due[lingerEnd] = m.now.Add(m.cfg.Linger)
-	m.do(TermDescendants)
+	m.due[lingerEnd] = end
+	m.signalRemaining()
 }
 
 // finish enters Gone and exits, with the final report if there was a stop.

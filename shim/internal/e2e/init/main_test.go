@@ -11,7 +11,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-func TestMain(m *testing.M) { box.Main(m, nil) }
+func TestMain(m *testing.M) {
+	box.Main(m, map[string]func([]string){"worker": helpWorker, "node": helpNode})
+}
 
 // TestIdle: after a number of signals, with every feature switched on, lameduck sleeps as
 // long as no event arrives.

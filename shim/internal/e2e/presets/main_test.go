@@ -96,8 +96,14 @@ func (s *site) command(line string) *exec.Cmd {
 // the server runs.
 func (s *site) boot(flags, command string) *box.Box {
 	s.t.Helper()
+	return s.bootWords(flags, s.command(command).Args)
+}
+
+// bootWords is boot with the words of a command.
+func (s *site) bootWords(flags string, words []string) *box.Box {
+	s.t.Helper()
 	env := []string{"HOME=" + s.dir, "XDG_DATA_HOME=" + s.dir, "XDG_CONFIG_HOME=" + s.dir}
-	b := box.Setup{Env: env}.Boot(s.t, flags, s.command(command).Args...)
+	b := box.Setup{Env: env}.Boot(s.t, flags, words...)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			s.t.Log(b.Out.All(), b.Err.All())

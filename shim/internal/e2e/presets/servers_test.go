@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -161,6 +162,47 @@ func TestPresets(t *testing.T) {
 				b.WaitExit()
 			}
 		})
+	}
+}
+
+// wrappers are what stands in front of a server, by name.
+var wrappers = map[string][]string{
+	"shell":        {"sh", "-c", `true; "$@"; true`, "sh"},
+	"another init": {"tini", "--", "sh", "-c", `true; "$@"; true`, "sh"},
+}
+
+// TestBehind stops servers behind a shell, and behind another init and a shell, with the preset that
+// is found. Behind a shell, a server whose preset sends TERM is stopped without a preset, too.
+func TestBehind(t *testing.T) {
+	box.Needs(t, "tini")
+	for _, c := range box.Table(servers) {
+		p, _ := preset.Named(c["preset"])
+		if c["is"] != "" || p.Name == "go" || c["case"] == "haproxy-master" {
+			continue
+		}
+		for name, wrapper := range wrappers {
+			t.Run(c["case"]+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				needs(t, c["needs"])
+				flags := []string{"--preset=auto --grace-period=30"}
+				if p.Schedule == "TERM" && name == "shell" {
+					flags = append(flags, "--grace-period=30")
+				}
+				for _, flags := range flags {
+					s := newSite(t, c["files"])
+					if c["first"] != "" {
+						if out, err := s.command(longer.Replace(c["first"])).CombinedOutput(); err != nil {
+							t.Skipf("%v: %s", err, out)
+						}
+					}
+					b := s.bootWords(flags, append(slices.Clone(wrapper), s.command(longer.Replace(c["command"])).Args...))
+					finish := clients[c["client"]](s)
+					b.Stop()
+					wantServed(t, finish, true)
+					b.WaitExit()
+				}
+			})
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func Read(t *testing.T, words []string) plan.Config {
 				t.Fatalf("%s: %v", word, err)
 			}
 		case word == "dumb-init":
-			cfg.Session, cfg.StopSelfOnTSTP, cfg.TermGroup = true, true, true
+			cfg.Session, cfg.StopSelfOnTSTP, cfg.TermGroup, cfg.LingerGiven = true, true, true, true
 		default:
 			cfg.Env = append(cfg.Env, word)
 		}
@@ -46,6 +46,7 @@ func setFlag(cfg *plan.Config, name, value string) (err error) {
 			continue
 		}
 		cfg.DelayGiven = cfg.DelayGiven || name == "delay"
+		cfg.LingerGiven = cfg.LingerGiven || name == "linger"
 		switch at := fields.Field(i).Addr().Interface().(type) {
 		case *time.Duration:
 			*at, err = time.ParseDuration(value)
@@ -75,6 +76,7 @@ func setFlag(cfg *plan.Config, name, value string) (err error) {
 			return add(at, value, sig.Parse)
 		case *[]preset.ExitCode:
 			var m preset.ExitCode
+			value, m.Stopped = strings.CutPrefix(value, "stop:")
 			_, err = fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
 			*at = append(*at, m)
 		default:

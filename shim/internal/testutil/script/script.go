@@ -24,12 +24,15 @@
 //	old EVENT         a sample that was taken some time ago
 //	executes PROGRAM  the command executes another program
 //	frozen DURATION   lameduck is stopped for so long, as by the freezer of its control group
+//	ends PID          one of the other processes ends, and lameduck reaps it if it is lameduck's child
+//	forks PROCESS     another process begins, as one of others
 //
 // Lines without a time, before the events, set the scene:
 //
 //	flags FLAG...     lameduck's flags
 //	env NAME=VALUE    an entry in lameduck's environment
-//	others PID...     the other processes
+//	others PROCESS... the other processes, as PID[/PARENT][:PROGRAM[:SIGNAL+...]]: with the signals that
+//	                  they handle, TERM unless the program is given. The command has the PID 100.
 //	catches NAME...   the signals for which the command has handlers
 //	refuses           the kernel refuses all signals to the command
 //	job               lameduck is not PID 1

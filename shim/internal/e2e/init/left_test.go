@@ -1,0 +1,298 @@
+package init_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// helpWorker is a program behind a wrapper: at its first TERM it cleans up for a third of a second,
+// and at a second one it dies. "endless" never ends.
+func helpWorker(args []string) {
+	got := make(chan os.Signal, 10)
+	signal.Notify(got, syscall.SIGTERM)
+	fmt.Println("up")
+	<-got
+	fmt.Println("cleaning")
+	var clean <-chan time.Time
+	if len(args) == 0 {
+		clean = time.After(time.Second / 3) // the work to be done
+	}
+	select {
+	case <-got:
+		fmt.Println("second TERM")
+		os.Exit(9)
+	case <-clean:
+		fmt.Println("clean")
+	}
+}
+
+// TestWrappers: a program behind what usually stands in front of it can clean up, and gets TERM once;
+// the exit code is the wrapper's.
+func TestWrappers(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"script":       "#!/bin/sh\ntrue\n\"$@\"\n",
+		"parent.py":    "import subprocess, sys\nsys.exit(subprocess.call(sys.argv[1:]))\n",
+		"package.json": `{"name":"x","version":"1.0.0","scripts":{"start":"\"$WORKER\" helper worker"}}`,
+		"Makefile":     "run:\n\t@\"$$WORKER\" helper worker\n",
+	} {
+		testutil.Must(0, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	}
+	for _, c := range box.Table(`
+		case          | needs          | group | code | wrapper
+		sh -c         |                | once  | 143  | sh -c 'true; "$@"; true' sh W
+		script        |                | once  | 143  | ./script W
+		in background |                | once  | 143  | sh -c '"$@" & wait' sh W
+		trap          |                |       | 6    | sh -c 'trap "kill \$!; wait \$!; exit 6" TERM; "$@" & wait' sh W
+		pipe          |                |       | 143  | sh -c '"$@" PIPE tee' sh W
+		daemon        |                | once  | 143  | sh -c '("$@" &); exec tail -f /dev/null' sh W
+		setsid        | setsid         | once  | 143  | sh -c 'setsid "$@" & wait' sh W
+		another init  | tini           | once  | 143  | tini -- ./script W
+		another init, which signals the group | dumb-init | once | 143 | dumb-init -- sh -c 'setsid "$@" & wait' sh W
+		npm           | npm            | once  | 143  | npm start --silent
+		make          | make           | once  | 143  | make -s run
+		python        | python3        | once  | 143  | python3 parent.py W
+		two levels    |                | once  | 143  | sh -c 'sh -c "true; \"\$@\"; true" sh "$@"; true' sh W
+		direct        |                | once  | 0    | W
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			if c["needs"] != "" {
+				box.Needs(t, c["needs"])
+			}
+			worker := box.Helper("worker")
+			var words []string
+			for _, word := range box.Words(c["wrapper"]) {
+				if word = strings.Replace(word, "PIPE", "|", 1); word == "W" {
+					words = append(words, worker...)
+				} else {
+					words = append(words, word)
+				}
+			}
+			flags := []string{"", "--preset=auto --until=quiet --grace-period=30"}
+			if c["group"] == "once" {
+				flags = append(flags, "--group")
+			}
+			for _, flags := range flags {
+				s := box.Setup{Env: []string{"WORKER=" + worker[0], "HOME=" + dir}, Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}
+				b := s.Boot(t, flags, words...)
+				b.Out.Wait("up")
+				start := b.Stop()
+				code := b.WaitExit()
+				said := strings.Join(b.Out.Texts(), " ")
+				if took := time.Since(start); !strings.Contains(said, "clean") || strings.Contains(said, "second") || took > 5*time.Second {
+					t.Errorf("%q: %v, %s; %v", flags, took, said, b.Err.All())
+				}
+				if !strings.HasSuffix(said, "clean") || fmt.Sprint(code) != c["code"] && !strings.Contains(flags, "group") {
+					t.Errorf("%q: exit code %d, want %s: %s", flags, code, c["code"], said)
+				}
+			}
+		})
+	}
+}
+
+// TestStrays: a process that does not handle TERM, or ignores it, costs a stop nothing; nor does any
+// process when no stop signal has come.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		`sleep 1000 & echo up; sleep 1000`,
+		`tail -f /dev/null & echo up; sleep 1000`,
+		`(trap "" TERM; sleep 1000) & echo up; sleep 1000`,
+		`setsid sh -c 'trap "" TERM; sleep 1000; sleep 1000' & echo up; sleep 1000`,
+	} {
+		b := box.Boot(t, "--grace-period=30", "sh", "-c", command)
+		b.Out.Wait("up")
+		start := b.Stop()
+		b.WantExit(143)
+		if took := time.Since(start); took > box.Slack {
+			t.Errorf("%s: %v", command, took)
+		}
+	}
+	words := append([]string{"sh", "-c", `"$@" & read x; exit 7`, "sh"}, box.Helper("worker")...)
+	b := box.Boot(t, "--grace-period=30", words...)
+	b.Out.Wait("up")
+	start := time.Now()
+	b.Send("")
+	b.WantExit(7)
+	if took := time.Since(start); took > box.Slack || strings.Contains(strings.Join(b.Out.Texts(), " "), "clean") {
+		t.Errorf("without a stop signal: %v, %v", took, b.Out.All())
+	}
+}
+
+// TestEndlessWorker: a process that handles TERM and never ends is waited for until a second before
+// the end of the grace period, and the report names it. --linger=0 waits for nobody.
+func TestEndlessWorker(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]string{
+		"--grace-period=4 --delay=0.5":            "still at work",
+		"--grace-period=4 --preset=auto -u quiet": "still at work",
+		"--grace-period=4 -d 0.5 --linger=0":      "",
+	} {
+		words := append([]string{"sh", "-c", `"$@" & wait`, "sh"}, box.Helper("worker", "endless")...)
+		b := box.Boot(t, flags, words...)
+		b.Out.Wait("up")
+		start := b.Stop()
+		b.WantExit(143)
+		took := time.Since(start)
+		exe := filepath.Base(testutil.Must(os.Executable()))
+		message := b.Report().Message
+		if want == "" {
+			if took > 3*time.Second || strings.Contains(message, exe) {
+				t.Errorf("%s: %v, %s", flags, took, message)
+			}
+			continue
+		}
+		if took < 3*time.Second || took > 3*time.Second+box.Slack ||
+			!strings.Contains(message, exe+" (pid ") || !strings.Contains(message, want) {
+			t.Errorf("%s: %v, %s", flags, took, message)
+		}
+	}
+}
+
+// node is a process of a random tree, and its words for the helper of that name.
+//
+//	handles   ends a moment after TERM, which it counts
+//	ignores   ignores TERM
+//	stopped   has stopped itself
+//	session   leads a session of its own
+type node struct {
+	name     string
+	kinds    []string
+	children []*node
+}
+
+func (n *node) is(kind string) bool { return strings.Contains(strings.Join(n.kinds, ","), kind) }
+
+// words returns the helper's words: the name, the kinds, and each child in parentheses.
+func (n *node) words() []string {
+	words := []string{n.name, strings.Join(append(n.kinds, "process"), ",")}
+	for _, child := range n.children {
+		words = append(append(append(words, "("), child.words()...), ")")
+	}
+	return words
+}
+
+// helpNode is a process of the tree.
+func helpNode(args []string) {
+	name, kinds, rest := args[0], args[1], args[2:]
+	got := make(chan os.Signal, 10)
+	signal.Reset() // package sigcatch, which the tests import, catches signals
+	switch {
+	case strings.Contains(kinds, "handles"):
+		signal.Notify(got, syscall.SIGTERM)
+	case strings.Contains(kinds, "ignores"):
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if strings.Contains(kinds, "session") {
+		unix.Setsid()
+	}
+	for len(rest) > 0 {
+		depth, end := 0, 0
+		for i, word := range rest {
+			switch word {
+			case "(":
+				depth++
+			case ")":
+				depth--
+			}
+			if depth == 0 {
+				end = i
+				break
+			}
+		}
+		words := box.Helper("node", rest[1:end]...)
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Stdout = os.Stdout
+		box.Die(cmd.Start())
+		go cmd.Wait()
+		rest = rest[end+1:]
+	}
+	fmt.Println(name, "up")
+	if strings.Contains(kinds, "stopped") {
+		unix.Kill(unix.Getpid(), syscall.SIGSTOP)
+	}
+	terms, end := 0, (<-chan time.Time)(nil)
+	for {
+		if !strings.Contains(kinds, "handles") {
+			unix.Pause()
+			continue
+		}
+		select {
+		case <-got:
+			terms++
+			fmt.Println(name, "TERM", terms)
+			end = time.After(100 * time.Millisecond) // a second TERM would come by then
+		case <-end:
+			return
+		}
+	}
+}
+
+// newTree returns a random tree, below a command that does not handle TERM.
+func newTree(random *rand.Rand) (root *node, all []*node) {
+	root = &node{name: "n0"}
+	all = []*node{root}
+	for i := 1; i < 4+random.IntN(7); i++ {
+		n := &node{name: fmt.Sprint("n", i)}
+		switch random.IntN(5) {
+		case 0, 1, 2:
+			n.kinds = append(n.kinds, "handles")
+		case 3:
+			n.kinds = append(n.kinds, "ignores")
+		}
+		if random.IntN(4) == 0 {
+			n.kinds = append(n.kinds, "stopped")
+		}
+		if random.IntN(4) == 0 {
+			n.kinds = append(n.kinds, "session")
+		}
+		parent := all[random.IntN(len(all))]
+		parent.children = append(parent.children, n)
+		all = append(all, n)
+	}
+	return root, all
+}
+
+// TestTrees: of a random tree of processes, each that handles TERM gets TERM once, with --group too,
+// and the stop is over long before the end of the grace period.
+func TestTrees(t *testing.T) {
+	for seed := range uint64(16) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			root, all := newTree(rand.New(rand.NewPCG(seed, 7)))
+			flags := "--grace-period=60"
+			if seed%4 == 3 {
+				flags += " --group"
+			}
+			b := box.Boot(t, flags, box.Helper("node", root.words()...)...)
+			for _, n := range all {
+				b.Out.Wait(n.name + " up")
+			}
+			start := b.Stop()
+			b.WaitExit()
+			if took := time.Since(start); took > 30*time.Second {
+				t.Errorf("the stop took %v", took)
+			}
+			for _, n := range all {
+				once, twice := b.Out.Count(n.name+" TERM 1") == 1, b.Out.Count(n.name+" TERM 2") > 0
+				if once != n.is("handles") || twice {
+					t.Errorf("%v: %s got TERM: %v, twice: %v; %v", root.words(), n.name, once, twice, b.Out.All())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package stop
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+const (
+	// lookInterval is how often lameduck looks at processes whose end only their parent learns of.
+	lookInterval = 250 * time.Millisecond
+
+	// wrapperTime is how long a command may go on when the server below it has ended by its signal.
+	// No preset waits longer between its steps.
+	wrapperTime = 2 * time.Second
+
+	// readTime is how long what the others wrote to, such as tee, has to read the rest when they have
+	// ended, and to end by itself.
+	readTime = 100 * time.Millisecond
+)
+
+// lingerEnd returns until when lameduck lingers after the command's exit, zero if it does not: for
+// the time that was given, or after a stop signal for as long as the grace period lasts. A KILL of
+// lameduck's own is meant to end everything.
+func (m *Machine) lingerEnd() time.Time {
+	r := &m.record
+	killed := slices.ContainsFunc(r.Sent, func(s Sent) bool { return s.Signal == sig.KILL })
+	switch {
+	case m.cfg.Linger > 0:
+		return m.now.Add(m.cfg.Linger)
+	case m.cfg.AwaitWork && !r.SignaledAt().IsZero() && !killed:
+		return r.SignaledAt().Add(m.cfg.Grace - ReportMargin)
+	}
+	return time.Time{}
+}
+
+// signalRemaining has the next of the remaining processes signaled. What it waits for need not be
+// lameduck's child, so it is looked at again before long.
+func (m *Machine) signalRemaining() {
+	m.do(SignalRemaining)
+	m.due[look] = m.now.Add(lookInterval)
+}
+
+// lookAgain does what is due by look.
+func (m *Machine) lookAgain() {
+	switch m.state {
+	case Stopping:
+		m.do(LookForServer)
+		m.due[look] = m.now.Add(lookInterval)
+	case Lingering:
+		m.signalRemaining()
+	}
+}
+
+// onServerEnded has a command that outlives the server below it sent TERM, unless the schedule goes
+// on: a shell may restart the server, or sleep.
+func (m *Machine) onServerEnded() {
+	m.due[look] = time.Time{}
+	if m.state == Stopping && m.due[stepStart].IsZero() {
+		m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wrapperTime}, {Signal: sig.TERM}})
+		m.runSteps()
+	}
+}
+
+// onNoneAtWork signals what is left and handles no signal, at once or when it had time to read what
+// the others wrote.
+func (m *Machine) onNoneAtWork(e Event) {
+	switch {
+	case m.state != Lingering:
+	case !e.Waiting:
+		m.signalLast()
+	case m.due[lastWave].IsZero():
+		m.due[lastWave] = m.now.Add(readTime)
+	}
+}
+
+// signalLast signals what is left, and leaves unless there is a time for that, too.
+func (m *Machine) signalLast() {
+	m.do(SignalLast)
+	if m.cfg.Linger == 0 {
+		m.finish()
+	}
+}
+
+// endLinger leaves, after KILL for what remains if Config.Linger is set.
+func (m *Machine) endLinger() {
+	if m.cfg.Linger > 0 {
+		m.do(KillDescendants)
+		m.finish()
+		return
+	}
+	m.signalLast()
+}
