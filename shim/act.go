@@ -92,7 +92,8 @@ func (l *loop) exit(a stop.Action) {
 func (l *loop) warnNotHeld(s sig.Signal) {
 	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
 	if !l.catches(s) && l.catches(sig.TERM) {
-		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), since the command handles TERM", s)
+		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
+			"since the command handles TERM alone", s)
 	}
 	l.log(Warn, "%v was passed on at once, and did not start a stop: if %[1]v stops this container, give %s", s, flags)
 }

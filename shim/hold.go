@@ -13,9 +13,9 @@ import (
 )
 
 // Hold holds as a preStop hook, beside a command that others stop, and returns when the
-// command may be stopped. TERM ends the hold. The faults of what cfg leaves out of the hook's
-// command line are logged, and then why a hold is useless, if it is. Hold reports whether there
-// was no fault.
+// command may be stopped. TERM ends the hold. faults are those of the flags that were left out of
+// cfg; Hold logs them, and then why a hold is useless, if it is. Hold reports whether there was no
+// fault.
 func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, plan.Place{Hook: true})

@@ -33,7 +33,7 @@ type loop struct {
 	server        proc.Process          // the preset's server below the command; PID 0: not found so far
 	serverEnded   bool                  // after a signal of the schedule
 	signaled      map[proc.Process]bool // who was sent a signal of the stop, by identity; the command aside
-	groupSignaled uint64                // when the command's process group was, in clock ticks as Process.Start; 0: it was not
+	groupSignaled uint64                // when the command's process group was, as Process.Start; 0: it was not
 
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one of the hold

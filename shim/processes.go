@@ -39,7 +39,9 @@ func (l *loop) send(s sig.Signal) error {
 
 // handles reports whether the command handles the stop signal s itself. Shells catch INT, but only to
 // wait for their child.
-func (l *loop) handles(s sig.Signal) bool { return l.catches(s) && (s != sig.INT || l.catches(sig.TERM)) }
+func (l *loop) handles(s sig.Signal) bool {
+	return l.catches(s) && (s != sig.INT || l.catches(sig.TERM))
+}
 
 // catches reports whether the command has a handler for s. An init that passes signals on has none.
 func (l *loop) catches(s sig.Signal) bool {

@@ -119,8 +119,9 @@ func (l *loop) logWarnings() {
 		dir := path.Dir(file)
 		_, err := os.Stat(dir + "/.")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE): there is no directory %s, so no hold waits for the path: "+
-				"mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
+			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE): there is no directory %s, "+
+				"so no hold waits for the path: mount the neighbor's volume, or correct the path",
+				Quote(file), Quote(dir))
 		}
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE) is a directory: "+

@@ -48,6 +48,12 @@ const (
 	Yes  = plan.Yes
 	No   = plan.No
 
+	TERM = sig.TERM // signals
+	TSTP = sig.TSTP
+	TTIN = sig.TTIN
+	TTOU = sig.TTOU
+	STOP = sig.STOP
+
 	AutoPreset       = preset.Auto           // --preset
 	NoTerminationLog = plan.NoTerminationLog // --termination-log
 )

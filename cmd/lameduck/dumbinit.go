@@ -49,11 +49,11 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 			return fmt.Errorf("-r %s: %w", text, err)
 		}
 		rewrite(cfg, r, true) // the last one counts
-		cfg.TERMDropped = cfg.TERMDropped && r.From != 15 || r == shim.Rewrite{From: 15}
+		cfg.TERMDropped = cfg.TERMDropped && r.From != shim.TERM || r == shim.Rewrite{From: shim.TERM}
 	}
 	if cfg.Session { // TSTP, TTIN and TTOU do not stop an orphaned group
-		for _, from := range []shim.Signal{20, 21, 22} {
-			rewrite(cfg, shim.Rewrite{From: from, To: 19}, false)
+		for _, from := range []shim.Signal{shim.TSTP, shim.TTIN, shim.TTOU} {
+			rewrite(cfg, shim.Rewrite{From: from, To: shim.STOP}, false)
 		}
 	}
 	return nil

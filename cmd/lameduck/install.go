@@ -30,7 +30,8 @@ func install(args []string) int {
 	if err := copySelf(filepath.Join(args[0], "lameduck")); err != nil {
 		remedy := "give an existing directory, such as a mounted volume"
 		if errors.Is(err, os.ErrPermission) {
-			remedy = fmt.Sprintf("user %d may not write there: install as the directory's owner, such as root", os.Geteuid())
+			remedy = fmt.Sprintf("user %d may not write there: install as the directory's owner, such as root",
+				os.Geteuid())
 		}
 		return fail(fmt.Errorf("cannot install into %s: %w: %s", shim.Quote(args[0]), err, remedy))
 	}

@@ -103,7 +103,8 @@ func run(args, env []string) int {
 // holds. A child of PID 1 is none: somebody runs lameduck under an init, and forgot the command.
 func failWithout(line *cli.Line, args, env []string, err error) int {
 	_, _, behindLameduck := shim.Entrypoint()
-	if len(args) == 0 || args[0] == "--" || len(line.Command) > 0 || behindLameduck || os.Getppid() == 1 || !isHook(line) {
+	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
+	if hasCommand || behindLameduck || os.Getppid() == 1 || !isHook(line) {
 		return failIn(line.LogFormat == "json", err)
 	}
 	return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")

@@ -76,7 +76,8 @@ func (l *Line) Config() (shim.Config, error) {
 	for _, g := range l.given {
 		_, err := time.ParseDuration(g.Text)
 		if g.Name == "grace-period" && cfg.GracePeriod > time.Hour && err != nil {
-			warnings = append(warnings, fmt.Sprintf("%v is more than an hour: a number without a unit is in seconds", g))
+			warnings = append(warnings,
+				fmt.Sprintf("%v is more than an hour: a number without a unit is in seconds", g))
 		}
 		need := g.Tag.Get("needs")
 		met, without, remedy := isMet(need, &cfg)

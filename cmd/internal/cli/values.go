@@ -241,7 +241,8 @@ func parseExitMap(text string) (m shim.ExitMap, err error) {
 	fromCode, err := strconv.ParseUint(from, 10, 8)
 	toCode, toErr := strconv.ParseUint(to, 10, 8)
 	if err != nil || toErr != nil {
-		return m, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, as in 143, 143:0 or stop:1", text)
+		return m, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, "+
+			"as in 143, 143:0 or stop:1", text)
 	}
 	return shim.ExitMap{From: int(fromCode), To: int(toCode), Stopped: stopped}, nil
 }

@@ -41,7 +41,8 @@ func (c *Config) contradiction() error {
 		return fault("stop-schedule", "add a wait after forever, as in forever/TERM/5s",
 			"%s repeats without a wait", schedule)
 	case c.MaxDelay > 0 && c.longestGiven() > c.MaxDelay:
-		return fault("max-delay", "raise it, or shorten the other", "%s: --max-delay is the longest hold", c.givenTimes())
+		return fault("max-delay", "raise it, or shorten the other",
+			"%s: --max-delay is the longest hold", c.givenTimes())
 	}
 	return nil
 }
@@ -53,8 +54,8 @@ func (c *Config) misfit(f fit) error {
 	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.onStopRuns()):
 		remedy := stop.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
 			c.graceFor(time.Second))
-		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone (LAMEDUCK_WAIT_GONE) and "+
-			"--on-stop (LAMEDUCK_ON_STOP) need", cmp.Or(c.givenTimes(), "the grace period"))
+		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
+			"(LAMEDUCK_WAIT_GONE) and --on-stop (LAMEDUCK_ON_STOP) need", cmp.Or(c.givenTimes(), "the grace period"))
 	case f.fits || f.assumedFrom != "":
 		return nil
 	}

@@ -159,7 +159,8 @@ func (e *explanation) duringStop() {
 // awaitWork explains what becomes of the processes that the command leaves behind at a stop.
 func (e *explanation) awaitWork() {
 	if e.Stop.AwaitWork {
-		e.say("  waits for what the command leaves behind and handles its signal, to %s at the latest", e.Grace-stop.ReportMargin)
+		e.say("  waits for what the command leaves behind and handles its signal, to %s at the latest",
+			e.Grace-stop.ReportMargin)
 	}
 }
 
@@ -197,14 +198,16 @@ func (e *explanation) hold(begin, endsEarly string) {
 	}
 	e.say("  %s", endsEarly)
 	if e.Until != Elapsed {
+		patiently := stop.InWords("is left out once all other traffic has been silent for %s", silence)
 		e.say("  what looks like a health probe %s", [...]string{
 			traffic.IgnoreProbes:          "is left out at once",
 			traffic.CountProbes:           "counts",
-			traffic.IgnoreProbesPatiently: stop.InWords("is left out once all other traffic has been silent for %s", silence),
+			traffic.IgnoreProbesPatiently: patiently,
 		}[e.Probes])
 	}
 	if e.CloseIdle {
-		e.say("  when no new connection has come for a second: closes the clients' kept connections while they are idle")
+		e.say("  when no new connection has come for a second: " +
+			"closes the clients' kept connections while they are idle")
 	}
 	if longest := traffic.KeptFor * silence; e.Until == stop.Quiet && longest < e.MaxHold {
 		e.say("  clients that keep their connections prolong the hold to %s after the last new connection", longest)

@@ -40,8 +40,6 @@ type Plan struct {
 	Traffic  traffic.Config
 	Terms    report.Terms
 	Warnings []string // those of Config first
-
-	tellWarning string // why the signal of --on-stop is not sent, "": it is
 }
 
 // New makes the plan of c. Which server the command is, if that is to be found (preset.Auto), is
@@ -74,7 +72,6 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 			StopSignals:         signals.stops,
 			Rewrites:            signals.rewrites,
 			Gate:                c.gate(f.ceiling),
-			Tell:                c.onStopSignal(),
 			Grace:               f.grace,
 			Linger:              c.Linger,
 			AwaitWork:           !c.LingerGiven && !at.Hook,
@@ -99,10 +96,12 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		Systemd:     isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
 		Server:      known.Name, ClosesKept: known.ClosesKept, Caveat: known.Caveat,
 	}
-	if err := cmp.Or(c.contradiction(), c.misfit(f), p.untellable()); err != nil {
+	tell, tellWarning, err := p.tell()
+	if err := cmp.Or(c.contradiction(), c.misfit(f), err); err != nil {
 		return nil, err
 	}
-	p.Warnings = p.warnings(f)
+	p.Stop.Tell = tell
+	p.Warnings = p.warnings(f, tellWarning)
 	return p, nil
 }
 
@@ -121,7 +120,8 @@ type signals struct {
 func (c *Config) signals(at Place, server *preset.Preset) (s signals, err error) {
 	for _, r := range c.Rewrites {
 		if why := at.Uncatchable(r.From); why != "" {
-			return s, fault("rewrite", why, "%s: cannot rewrite %v, which never reaches lameduck", Flag("rewrite", r), r.From)
+			return s, fault("rewrite", why,
+				"%s: cannot rewrite %v, which never reaches lameduck", Flag("rewrite", r), r.From)
 		}
 		if err := s.rewrites.Add(r); err != nil {
 			return s, fault("rewrite", "", "%s: %v", Flag("rewrite", r), err)

@@ -27,26 +27,24 @@ func (c *Config) onStopRuns() bool { return len(c.OnStop) > 0 && c.onStopSignal(
 // ending are the signals by which programs end whatever their preset.
 var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 
-// untellable reports a signal of --on-stop that would stop the command when the hold begins. One
-// that would do so only because of the server that auto has recognized is not sent; a warning says
-// so, since the command runs by then.
-func (p *Plan) untellable() error {
-	told := p.Stop.Tell
-	sends := func(s stop.Schedule) bool { return slices.Contains(s, stop.Step{Signal: told}) }
-	ends := ending.Has(told) || sends(p.Stop.Preset)
+// tell returns the signal of --on-stop, unless it would stop the command when the hold begins, which is
+// an error. If it would do so only because of the server that auto has recognized, it is not sent, and
+// a warning says so, since the command runs by then.
+func (p *Plan) tell() (s sig.Signal, warning string, err error) {
+	s = p.onStopSignal()
+	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
+	ends := ending.Has(s) || sends(p.Stop.Preset)
 	for _, start := range p.starts() {
 		ends = ends || sends(p.Stop.ScheduleFor(start))
 	}
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {
-	case told == 0 || !ends:
+	case s == 0 || !ends:
+		return s, "", nil
 	case p.Config.Preset == preset.Auto && p.Server != nil: // New has found no conflict without the server
-		p.Stop.Tell = 0
-		p.tellWarning = Flag("on-stop", told) + " is not sent, since it stops " + p.Server.Name + ": " + remedy
-	default:
-		return fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", told))
+		return 0, Flag("on-stop", s) + " is not sent, since it stops " + p.Server.Name + ": " + remedy, nil
 	}
-	return nil
+	return 0, "", fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", s))
 }
 
 // Told names the process that gets the signal of --on-stop.

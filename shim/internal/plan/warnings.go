@@ -12,7 +12,7 @@ import (
 )
 
 // warnings returns the warnings of the caller, and what the user may not expect of the plan.
-func (p *Plan) warnings(f fit) []string {
+func (p *Plan) warnings(f fit, tellWarning string) []string {
 	list := slices.Clone(p.Config.Warnings)
 	warn := func(applies bool, format string, args ...any) {
 		if applies {
@@ -30,13 +30,15 @@ func (p *Plan) warnings(f fit) []string {
 		}
 		meant := r.From == r.To || slices.Contains(p.Stop.Preset, stop.Step{Signal: r.To}) || p.Schedule != nil
 		if r.To != 0 && !meant && p.Server != nil {
-			warn(p.Stop.StopSignals.Has(r.From), "%s sends %v instead of %v, the signal of the preset %s: leave it out, "+
-				"or give %s if it is meant", flag, r.To, p.Stop.Preset[0], p.Server.Name, Flag("stop-schedule", r.To))
+			warn(p.Stop.StopSignals.Has(r.From), "%s sends %v instead of %v, the signal of the preset %s: "+
+				"leave it out, or give %s if it is meant",
+				flag, r.To, p.Stop.Preset[0], p.Server.Name, Flag("stop-schedule", r.To))
 		}
 	}
-	warn(p.tellWarning != "", "%s", p.tellWarning)
-	warn(p.Group && p.Server != nil && p.Server.GroupCuts, "--group (LAMEDUCK_GROUP) sends the signal to the workers of %s "+
-		"as well, which lose what they work on: leave it out", cmp.Or(p.Server, &preset.Preset{}).Name)
+	warn(tellWarning != "", "%s", tellWarning)
+	known := cmp.Or(p.Server, &preset.Preset{})
+	warn(p.Group && known.GroupCuts, "--group (LAMEDUCK_GROUP) sends the signal to the workers of %s as well, "+
+		"which lose what they work on: leave it out", known.Name)
 	silence := p.Traffic.QuietFor
 	warn(p.Until != Elapsed && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second,
 		"the grace period leaves %s for the hold, and %s of silence ends it: give a longer one, or --quiet-for "+
@@ -45,8 +47,8 @@ func (p *Plan) warnings(f fit) []string {
 	step, at, late := p.Schedule.CutOffBy(beforeGraceEnd)
 	// After forever: the ceiling leaves time for the other steps.
 	warn(f.fits && late && step.Signal != sig.KILL, "%s: %v may come only at %s, after the grace period of %s: "+
-		"shorten the waits, or the hold with --max-delay (LAMEDUCK_MAX_DELAY)", p.flag("stop-schedule", p.Schedule), step,
-		at-beforeGraceEnd+f.grace, f.grace)
+		"shorten the waits, or the hold with --max-delay (LAMEDUCK_MAX_DELAY)",
+		p.flag("stop-schedule", p.Schedule), step, at-beforeGraceEnd+f.grace, f.grace)
 	warn(p.Terms.GraceCaveat != "", "%s: %s", p.givenTimes(), p.Terms.GraceCaveat)
 	return list
 }

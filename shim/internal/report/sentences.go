@@ -175,7 +175,8 @@ const (
 	ignoreOneWay = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
 		"if such a stream needs no drain"
 	ignoreProbes   = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	ignoreLoopback = "a probe over loopback? --ignore-peer=127.0.0.1 --ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
+	ignoreLoopback = "a probe over loopback? --ignore-peer=127.0.0.1 --ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) " +
+		"leaves it out"
 	waitForStreams = "streams need more time: --until=drained (LAMEDUCK_UNTIL), or a longer grace period"
 	moreGrace      = "requests need more time: a grace period of at least %s, " +
 		"in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
@@ -206,7 +207,8 @@ const (
 	wouldHold    = "a hold until quiet would have lasted %s"
 	toCeiling    = "to its ceiling, %s"
 	delayNeeded  = "%s; a fixed delay needs %s"
-	keptToTheEnd = "clients that keep their connections used %s to the end: no delay is enough for them; see --close-idle"
-	portEnded    = "port %d ended at +%s: %s"
-	stillListen  = "still listening: %s"
+	keptToTheEnd = "clients that keep their connections used %s to the end: " +
+		"no delay is enough for them; see --close-idle"
+	portEnded   = "port %d ended at +%s: %s"
+	stillListen = "still listening: %s"
 )

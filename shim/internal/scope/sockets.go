@@ -31,8 +31,7 @@ func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 }
 
 // Processes lists our processes without lameduck: our descendants, or those of the whole PID
-// namespace. A list with an error is good, but perhaps
-// not complete.
+// namespace. A list with an error is good, but may be incomplete.
 func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
 	if !wholePIDNamespace {
 		family, err := proc.Descendants()

@@ -31,8 +31,8 @@ const (
 	ReportStart                     // report the start of the sequence
 	ReportLate                      // report the state of the sequence ReportMargin before the grace period ends
 	ReportEnd                       // report how the sequence ended
-	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once for want of a hold
-	WarnNotHeld                     // log that Signal, which may be how the container is stopped, begins no stop
+	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once: no hold was asked for
+	WarnNotHeld                     // log that Signal, which may be how the container is stopped, does not begin a stop
 	WarnOutOfReach                  // log that no signal reaches the command, and that lameduck exits instead
 	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
 	Exit                            // exit with 128+Signal, or without a Signal with Code
@@ -41,8 +41,8 @@ const (
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
 	"forward *", "send *", "tell *", "continue", "give terminal", "stop self *", "give terminal or stop",
-	"term group *", "signal remaining", "signal last", "look for server", "kill descendants", "start sampling", "stop health",
-	"run on-stop", "kill on-stop", "report start", "report late", "report end",
+	"term group *", "signal remaining", "signal last", "look for server", "kill descendants", "start sampling",
+	"stop health", "run on-stop", "kill on-stop", "report start", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
 }
 

@@ -13,9 +13,8 @@ type Requests struct {
 	Stale  bool // the sample is too old to show a lull, or incomplete
 }
 
-// searchTime returns how long a hold that ends for a reason may search for a lull, 0 for
-// reasons that leave no request in flight, or do not wait. The
-// search before the ceiling begins at Gate.LullStart.
+// searchTime returns how long a hold that ends for a reason may search for a lull, 0 for reasons that
+// leave no request in flight, or do not wait. The search before the ceiling begins at Gate.LullStart.
 func (r Reason) searchTime() time.Duration {
 	switch r {
 	case Kept, Ceiling:
@@ -60,7 +59,7 @@ func (m *Machine) endAtLull(why Reason) {
 	m.due[holdEnd] = until
 }
 
-// abandonSearch goes on with the hold.
+// abandonSearch cancels the search; the hold continues.
 func (m *Machine) abandonSearch() {
 	m.searchFor = ""
 	m.record.Lull = Lull{}
