@@ -65,7 +65,8 @@ func (b *bench) measure(lameduck string, footprint bool) {
 	if !footprint {
 		b.start(field, b.build("raw", "nothing", "-E main.nothing"))
 		b.latency(field, b.build("raw", "answer", "-E main.answer"))
-		b.storm(inits)
+		b.reap(inits, storm, orphans/breeders, breeders, ":")
+		b.reap(inits, paced, singles, 1, between)
 	}
 	holder := contender{holding, []string{lameduck, "--until=quiet", "--"}}
 	forkwait := contender{goer, []string{b.build("forkwait", "forkwait", "")}}

@@ -15,6 +15,7 @@ const (
 	faults   = "page faults of /bin/true" // minor ones of the whole run
 	latency  = "signal, µs"               // from a signal to the command's answer
 	storm    = "storm of orphans, CPU ms" // of the init while it reaps them
+	paced    = "an orphan each 20 ms, CPU ms"
 	size     = "binary, kB"
 	rss      = "Rss, kB"
 	anon     = "anonymous memory, kB" // which comes from no file
@@ -35,6 +36,7 @@ var figures = []struct {
 	{faults, tini, 4.4},
 	{latency, tini, 1.8},
 	{storm, tini, 2},
+	{paced, tini, 2},
 	{size, "", 5000},
 	{rss, "", 0},
 	{anon, goer, 2.2},

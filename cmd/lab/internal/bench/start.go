@@ -64,23 +64,26 @@ func (b *bench) latency(field []contender, answer string) {
 	}
 }
 
-// storms is how many storms each init goes through, of so many orphans that some shells make
-// side by side.
+// rounds is how many times each init reaps orphans of each kind: a storm of so many that some
+// shells make side by side, and single ones that find the init asleep, with a pause after each.
 const (
-	storms   = 5
+	rounds   = 5
 	orphans  = 10_000
 	breeders = 4
+	singles  = 100
+	between  = "sleep 0.02"
 )
 
-// breed writes a byte when the init has settled, has $2 shells make $1 orphans each, and
-// writes another byte at the end: of two forks in a row the first ends at once, so that
-// the init becomes the parent of the second. breed stays, since the init would exit with
-// the command.
+// breed writes a byte when the init has settled, has $2 shells make $1 orphans each, with the
+// pause $3 after each, and writes another byte at the end: of two forks in a row the first ends
+// at once, so that the init becomes the parent of the second. breed stays, since the init would
+// exit with the command.
 const breed = `
 breed() {
 	i=0
 	while [ $i -lt $1 ]; do
 		(: &)
+		$2
 		i=$((i+1))
 	done
 }
@@ -88,24 +91,24 @@ sleep 0.2
 printf s
 n=0
 while [ $n -lt $2 ]; do
-	breed $1 &
+	breed $1 "$3" &
 	n=$((n+1))
 done
 wait
 printf d
 exec sleep 1000`
 
-// storm measures the processor time that each init needs to reap orphans, until the command is
+// reap measures the processor time that each init needs to reap orphans, until the command is
 // the only child.
-func (b *bench) storm(field []contender) {
-	turns(b, storms, field, func(c contender) {
-		x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(orphans/breeders/b.less), strconv.Itoa(breeders))
+func (b *bench) reap(field []contender, what string, each, breeders int, pause string) {
+	turns(b, rounds, field, func(c contender) {
+		x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(each/b.less), strconv.Itoa(breeders), pause)
 		defer x.close()
 		before := x.cpu()
 		x.hear()
 		reaped := func() bool { return len(proc.Children(x.pid)) <= 1 }
 		must.Be(must.Soon(10*time.Second, reaped), "%s does not reap all orphans", c.name)
-		b.add(storm, c.name, micro(x.cpu()-before)/1000)
+		b.add(what, c.name, micro(x.cpu()-before)/1000)
 	})
 }
 
