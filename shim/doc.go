@@ -26,7 +26,7 @@
 // connections are closed), cost (what the end of a server cost), preset (known servers), check
 // (health checks in words), plan (what a configuration means), report (the report of a stop) and
 // quote (text for people) do no I/O and know no clock. Mechanism knows no policy: sigcatch
-// (catching signals), proc (starting, signaling and reaping processes), observe (sampling), with
+// (catching signals, and reaping orphans meanwhile), proc (starting, signaling and reaping processes), observe (sampling), with
 // scope (whose sockets count), closer (closing kept connections), sockdiag (netlink) and procfs
 // (/proc) below, health (the health listener), alive (the alive file), stderr and termlog (output
 // that never delays a stop). The folders of e2e test the built binary, and testutil serves tests.

@@ -23,8 +23,9 @@ type host struct {
 
 	// next waits until a deadline for a signal that lameduck itself has not caused, forever if
 	// the deadline is zero. At the deadline, or when a sample of the traffic is ready, next
-	// returns 0.
-	next        func(deadline time.Time) sig.Signal
+	// returns 0. While it waits, next may reap children other than those awaited, unless the
+	// first of these is 0.
+	next        func(deadline time.Time, awaited [2]int) sig.Signal
 	fromOutside func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
 
 	startSampling func(observe.Config) sampler
@@ -88,10 +89,10 @@ func newHost(p *plan.Plan) host {
 	snapshots := make(chan observe.Snapshot, 1)
 	return host{
 		processes: processes,
-		next: func(deadline time.Time) sig.Signal {
-			s := sigcatch.Next(deadline)
+		next: func(deadline time.Time, awaited [2]int) sig.Signal {
+			s := sigcatch.Next(deadline, awaited)
 			for s == sig.PIPE && outs[0].CausedSIGPIPE() || s != 0 && processes.Released(s) {
-				s = sigcatch.Next(deadline)
+				s = sigcatch.Next(deadline, awaited)
 			}
 			return s
 		},

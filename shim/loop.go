@@ -62,7 +62,7 @@ func (l *loop) serve() {
 			l.dispatch(stop.Event{Kind: stop.Tick})
 			deadline = time.Now() // pending signals are handled before the next deadline
 		}
-		if s := l.host.next(deadline); s != 0 {
+		if s := l.next(deadline); s != 0 {
 			l.onSignal(s)
 		}
 		select {
@@ -72,6 +72,16 @@ func (l *loop) serve() {
 		default:
 		}
 	}
+}
+
+// next waits for a signal until a deadline. As long as the command runs, the end of an orphan
+// changes nothing, and is of interest to the log alone.
+func (l *loop) next(deadline time.Time) sig.Signal {
+	awaited := [2]int{l.command, l.onStop}
+	if l.plan.WarnReaped || l.plan.Level >= Debug {
+		awaited = [2]int{}
+	}
+	return l.host.next(deadline, awaited)
 }
 
 // A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer of its

@@ -77,7 +77,7 @@ func (l *loop) begin() error {
 	if err := l.setUpReaping(); err != nil {
 		return err
 	}
-	for s := l.host.next(time.Now()); s != 0; s = l.host.next(time.Now()) {
+	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
 		l.onSignal(s) // it arrived during the start
 	}
 	if l.done {

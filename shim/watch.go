@@ -97,7 +97,7 @@ func Watch(cfg Config, w Watcher) error {
 		default:
 		}
 		if err == nil {
-			err = s.signaled(sigcatch.Next(time.Time{})) // waits for the next snapshot, too
+			err = s.signaled(sigcatch.Next(time.Time{}, [2]int{})) // waits for the next snapshot, too
 		}
 		if err != nil {
 			return err

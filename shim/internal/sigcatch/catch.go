@@ -92,6 +92,9 @@ func Unblocked(f func()) {
 }
 
 // unblock empties the signal mask of this thread.
+//
+//go:nosplit
+//go:norace
 func unblock() {
 	var empty uint64
 	const setMask = 2 // SIG_SETMASK
@@ -110,7 +113,10 @@ var (
 // ever if until is zero), and returns 0 if no signal came; it may return 0 earlier. Signals
 // that arrived together are returned in the order of their numbers, as by sigtimedwait(2).
 // Only the loop calls Next.
-func Next(until time.Time) sig.Signal {
+//
+// awaited are the PIDs of the children whose changes the caller must see. While it waits, Next
+// may reap the others, of which the caller then gets no CHLD; none if the first PID is 0.
+func Next(until time.Time, awaited [2]int) sig.Signal {
 	if s := take(); s != 0 {
 		return s
 	}
@@ -122,7 +128,7 @@ func Next(until time.Time) sig.Signal {
 		return s
 	}
 	if atomic.LoadUint32(&woken) == 0 {
-		sleep(until)
+		wait(timeout(until), awaited)
 	}
 	atomic.StoreUint32(&woken, 0)
 	return take()
@@ -152,55 +158,28 @@ func take() sig.Signal {
 
 // See futex(2); the operations are private to the process.
 const (
-	futexWait      = 128        // FUTEX_WAIT, whose timeout is relative
 	futexWake      = 129        // FUTEX_WAKE
 	futexWaitUntil = 137        // FUTEX_WAIT_BITSET, whose timeout is absolute, by CLOCK_MONOTONIC
 	anyWaker       = 0xffffffff // FUTEX_BITSET_MATCH_ANY
-	monotonic      = 1          // CLOCK_MONOTONIC, as in time.Time
 )
 
-// spinFor is the length of the first, light wait of sleep.
-const spinFor = 2 * time.Millisecond
-
-// sleep waits until the given time, at most a year, while asleep is 1. A busy loop is soon
-// busy again, so the first wait is short and hidden from Go's scheduler: giving up the
-// processor and getting it back costs more than the work for one signal.
+// nanotime is the time by CLOCK_MONOTONIC, as in time.Time.
 //
-// The second wait ends at an absolute time. The process may be stopped or frozen for any
-// length of time before the kernel sees the call; a relative timeout would miss the deadline
-// by as much.
-func sleep(until time.Time) {
-	if Direct { // otherwise the goroutine that reads from os/signal needs the processor
-		left := timeLeft(until)
-		light := syscall.NsecToTimespec(int64(min(left, spinFor)))
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1,
-			uintptr(unsafe.Pointer(&light)), 0, 0)
-		if errno != syscall.ETIMEDOUT || left <= spinFor {
-			return
-		}
-	}
-	op, limit := timeout(until)
-	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), op, 1,
-		uintptr(unsafe.Pointer(&limit)), 0, anyWaker)
-}
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
 
-// timeout returns the futex operation that waits until the given time, and its argument: an
-// absolute time, or the time left if a seccomp profile denies clock_gettime(2).
-func timeout(until time.Time) (op uintptr, limit syscall.Timespec) {
-	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&limit)), 0)
-	left := int64(timeLeft(until))
-	if errno != 0 {
-		return futexWait, syscall.NsecToTimespec(left)
-	}
-	return futexWaitUntil, syscall.NsecToTimespec(limit.Nano() + left)
-}
+// forever is longer than any wait, and fits into a time.
+const forever = 365 * 24 * time.Hour
 
-// timeLeft returns the time left, or a year if until is zero.
-func timeLeft(until time.Time) time.Duration {
-	if until.IsZero() {
-		return 365 * 24 * time.Hour
+// timeout returns the argument for a wait until the given time, forever if zero. The time is
+// absolute: the process may be stopped or frozen for any length of time before the kernel sees
+// the call, and a relative timeout would miss the deadline by as much.
+func timeout(until time.Time) syscall.Timespec {
+	now, left := nanotime(), forever
+	if !until.IsZero() {
+		left = max(0, time.Until(until))
 	}
-	return max(0, time.Until(until))
+	return syscall.NsecToTimespec(now + int64(left))
 }
 
 // Uncatchable returns the reason why this build never catches s, or "" if it can.

@@ -14,5 +14,8 @@
 // first. Therefore, and for Unblocked, arrivals are counted, and real-time signals returned
 // as often as counted.
 //
-// See signal(7), sigaction(2), futex(2).
+// On amd64 and arm64, Next also reaps orphans while it waits (orphans.go): most of them need
+// nothing else from the loop, and Go's scheduler sleeps on.
+//
+// See signal(7), sigaction(2), futex(2), waitid(2).
 package sigcatch

@@ -47,6 +47,12 @@ arrive:
 awake:
 	RET
 
+// func rearm(): XCHG is an atomic instruction, and a barrier.
+TEXT ·rearm(SB), NOSPLIT, $0-0
+	MOVL $1, AX
+	XCHGL AX, ·asleep(SB)
+	RET
+
 // faultHandler jumps to Go's handler if si_code is positive: the kernel sent the
 // signal for a fault.
 TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0

@@ -71,6 +71,16 @@ wake:
 awake:
 	RET
 
+// func rearm(): LDAXR acquires what the handler's STLXR released.
+TEXT ·rearm(SB), NOSPLIT, $0-0
+	MOVD $·asleep(SB), R0
+	MOVD $1, R1
+again:
+	LDAXRW (R0), R2
+	STLXRW R1, (R0), R3
+	CBNZW  R3, again
+	RET
+
 TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
 	MOVW 8(R1), R3
 	CMPW $0, R3

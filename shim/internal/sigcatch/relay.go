@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"unsafe"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -56,4 +57,11 @@ func catch() {
 			Wake()
 		}
 	}()
+}
+
+// wait waits until asleep is 0 or the time has come. Here it reaps no orphans: every CHLD passes
+// through a goroutine in any case.
+func wait(until syscall.Timespec, _ [2]int) {
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWaitUntil, 1,
+		uintptr(unsafe.Pointer(&until)), 0, anyWaker)
 }

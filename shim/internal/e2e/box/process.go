@@ -2,11 +2,11 @@ package box
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,21 +66,26 @@ func RSS(pid int) int {
 // before the first garbage collection.
 const Heap = 6 << 10
 
-// Sleeps reports whether the threads of a process neither give up nor lose the processor for two
-// seconds; see proc_pid_status(5).
-func Sleeps(pid int) bool {
-	switches := func() (counts []string) {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-		for _, task := range tasks {
-			text, _ := os.ReadFile(task)
-			counts = append(counts, Field(string(text), "voluntary_ctxt_switches"),
-				Field(string(text), "nonvoluntary_ctxt_switches"))
-		}
-		return counts
+// Switches returns how often each thread of a process has given up or lost the processor; see
+// proc_pid_status(5).
+func Switches(pid int) map[int]int {
+	counts := map[int]int{}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task + "/status")
+		thread, _ := strconv.Atoi(filepath.Base(task))
+		given, _ := strconv.Atoi(Field(string(text), "voluntary_ctxt_switches"))
+		lost, _ := strconv.Atoi(Field(string(text), "nonvoluntary_ctxt_switches"))
+		counts[thread] = given + lost
 	}
-	before := switches()
+	return counts
+}
+
+// Sleeps reports whether no thread of a process runs for two seconds.
+func Sleeps(pid int) bool {
+	before := Switches(pid)
 	time.Sleep(2 * time.Second) // what is measured
-	return len(before) > 0 && slices.Equal(before, switches())
+	return len(before) > 0 && maps.Equal(before, Switches(pid))
 }
 
 // Children returns the pids of a process's children, zombies included.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -27,5 +28,32 @@ func TestIdle(t *testing.T) {
 		b.Out.WaitNth(i+1, "got WINCH")
 	}
 	testutil.Eventually(t, "two seconds without a context switch", func() bool { return box.Sleeps(b.Pid()) })
+	b.Exit()
+}
+
+// TestOrphanWakes: an orphan wakes the loop's thread and no other, of which Go's runtime would
+// wake several, some thirty times in all.
+func TestOrphanWakes(t *testing.T) {
+	t.Parallel()
+	if !sigcatch.Direct {
+		t.Skip("on this kind of processor every signal passes through a thread of the runtime's")
+	}
+	b := box.Boot(t, "", "sh", "-c", `while read go && [ "$go" = go ]; do (: &)`+alone+`; echo gone; done; exit 7`)
+	testutil.Eventually(t, "lameduck sleeps", func() bool { return box.Sleeps(b.Pid()) })
+	before := box.Switches(b.Pid())
+	const orphans = 20
+	for n := range orphans {
+		b.Send("go")
+		b.Out.WaitNth(n+1, "gone")
+	}
+	others := 0
+	for thread, n := range box.Switches(b.Pid()) {
+		if thread != b.Pid() {
+			others += n - before[thread]
+		}
+	}
+	if others > orphans { // the runtime's sysmon wakes by itself once a minute
+		t.Errorf("%d orphans wake other threads %d times", orphans, others)
+	}
 	b.Exit()
 }
