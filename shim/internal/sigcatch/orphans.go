@@ -40,22 +40,27 @@ const maxRounds = 1000
 //go:nosplit
 //go:norace
 func wait(until syscall.Timespec, awaited [2]int) {
-	const child = uint64(1) << (sig.CHLD - 1)
 	entersyscall()
 	for range maxRounds {
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWaitUntil, 1,
 			uintptr(unsafe.Pointer(&until)), 0, anyWaker)
-		if errno == syscall.ETIMEDOUT || awaited[0] == 0 {
+		if errno == syscall.ETIMEDOUT || awaited[0] == 0 || !onlyChildren() {
 			break
 		}
 		rearm()
 		unblock() // after rearm: a handler that now masks its signal again also resets asleep
-		if arrived != child || woken != 0 || !reapOrphans(awaited) {
+		if !onlyChildren() || !reapOrphans(awaited) {
 			break
 		}
 	}
 	exitsyscall()
 }
+
+// onlyChildren reports whether CHLD and nothing else has arrived.
+//
+//go:nosplit
+//go:norace
+func onlyChildren() bool { return arrived == 1<<(sig.CHLD-1) && woken == 0 }
 
 // siginfo is what waitid(2) writes, and pidField the index of si_pid.
 var siginfo [32]int32
