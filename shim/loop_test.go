@@ -147,7 +147,10 @@ func (w *world) did(format string, args ...any) {
 }
 
 // next has the events happen up to one that is a signal or a sample, or until a deadline.
-func (w *world) next(until time.Time, _ [2]int) (s sig.Signal) {
+func (w *world) next(until time.Time, awaited [2]int) (s sig.Signal) {
+	if awaited[0] != 0 && (awaited[0] != commandPID || w.gone) {
+		w.t.Errorf("children may be reaped unseen, but %v, when the command is gone: %v", awaited, w.gone)
+	}
 	for len(w.signals) == 0 {
 		mayHappen := len(w.events) > 0 && (w.started || strings.HasPrefix(w.events[0].Text, "early "))
 		if !mayHappen && until.IsZero() {
