@@ -157,7 +157,8 @@ func (t *Tracker) countRefused() {
 	if n > 0 {
 		r.LastRefused = t.now
 	}
-	second := int(t.now.Sub(r.Ends[0].At) / time.Second)
+	// Where the sample was frozen, the port has ended long after the sample began.
+	second := max(int(t.now.Sub(r.Ends[0].At)/time.Second), 0)
 	if n == 0 || second >= maxSeconds {
 		return
 	}

@@ -260,3 +260,19 @@ func TestEndTime(t *testing.T) {
 		}
 	}
 }
+
+// TestFrozen: a sample that was frozen, with all other processes, ends long after it began, and
+// its resets are those of the first second.
+func TestFrozen(t *testing.T) {
+	k := play("listen 80")
+	k.resets += 3
+	k.Begin(k.now.Add(every), k.resets, nil)
+	ended := k.now.Add(every + 2*time.Second)
+	k.AddClosed(&traffic.Closed{At: ended, Socket: tcp.Socket{
+		State: tcp.Close, Local: on(80), Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0),
+	}})
+	k.End(Rest{Now: ended})
+	if r := k.Result(); r.Refused != 3 || !slices.Equal(r.PerSecond, []int{3}) {
+		t.Errorf("%+v, want 3 refused in the first second", r)
+	}
+}
