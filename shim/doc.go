@@ -14,16 +14,19 @@
 //	                    event v │ actions                  └── stderr, termlog
 //	                        stop
 //
-// During a hold the sampler of package observe, on a goroutine of its own, feeds the
-// sockets of the container's ports to package traffic and sends the verdicts to the loop. With
-// --close-idle, package letgo is given what the samples show of each connection, and says which
-// of them package closer may close.
+// During a hold the sampler of package observe, on a goroutine of its own, shows the sockets of
+// the container's ports to the ledger. Package traffic judges each sample of the ledger, and the
+// sampler sends the verdicts to the loop. With --close-idle, package letgo reads the same samples,
+// and says which connections package closer may close.
+//
+//	sockdiag ── sockets ──> ledger ── sample ─┬─> traffic ── verdict ──> loop
+//	                                          └─> letgo ──> closer
 //
 // # Rooms
 //
 // Policy is pure: the packages sig (signals in words), stop (the stop sequence), tcp (sockets
-// in words), traffic (which traffic counts, and whether it has stopped), letgo (which kept
-// connections are closed), cost (what the end of a server cost), preset (known servers), check
+// in words), ledger (what samples show of each connection), traffic (which traffic counts, and
+// whether it has stopped), letgo (which kept connections are closed), cost (what the end of a server cost), preset (known servers), check
 // (health checks in words), plan (what a configuration means), report (the report of a stop) and
 // quote (text for people) do no I/O and know no clock. Mechanism knows no policy: sigcatch
 // (catching signals, and reaping orphans meanwhile), proc (starting, signaling and reaping processes), observe (sampling), with
@@ -61,6 +64,7 @@
 //	hold            the time in which a command that was asked to stop goes on serving
 //	hook            lameduck hold: a hold beside the container's command (preStop)
 //	kept            no new connection for a while, but clients that never let go still talk
+//	ledger          the table of connections, by socket, from which a sample is read
 //	linger          the time that processes may outlive the command (--linger)
 //	lull            a moment without a request that a signal would cut
 //	observer        the source of samples: sock_diag, /proc/net, or none

@@ -29,10 +29,11 @@ var walls = map[string]string{
 	"shim/internal/alive":    "unix",
 	"shim/internal/check":    "pure: fmt net/netip strconv strings",
 	"shim/internal/closer":   "procfs scope sockdiag tcp unix",
-	"shim/internal/cost":     "pure: slices time tcp traffic",
+	"shim/internal/cost":     "pure: slices time ledger tcp traffic",
 	"shim/internal/health":   "check unix",
-	"shim/internal/letgo":    "pure: cmp net/netip slices time tcp traffic",
-	"shim/internal/observe":  "alive closer cost health letgo procfs scope sockdiag stop tcp traffic unix",
+	"shim/internal/ledger":   "pure: hash/maphash net/netip slices time tcp",
+	"shim/internal/letgo":    "pure: cmp net/netip slices time ledger tcp",
+	"shim/internal/observe":  "alive closer cost health ledger letgo procfs scope sockdiag stop tcp traffic unix",
 	"shim/internal/plan":     "pure: cmp errors fmt math net/netip slices strings time check preset quote report sig stop traffic",
 	"shim/internal/preset":   "pure: fmt path slices strconv strings sync time sig stop",
 	"shim/internal/proc":     "procfs sig sigcatch unix",
@@ -47,7 +48,7 @@ var walls = map[string]string{
 	"shim/internal/stop":     "pure: errors fmt slices strconv strings time sig",
 	"shim/internal/tcp":      "pure: math net/netip slices time",
 	"shim/internal/termlog":  "quote unix",
-	"shim/internal/traffic":  "pure: cmp hash/maphash net/netip slices time stop tcp",
+	"shim/internal/traffic":  "pure: cmp net/netip slices time ledger stop tcp",
 
 	// For tests only.
 	"shim/internal/e2e/box":         "github.com/creack/pty proc sig tables testutil testutil/netns unix",
@@ -55,7 +56,7 @@ var walls = map[string]string{
 	"shim/internal/testutil/flags":  "check plan preset sig stop",
 	"shim/internal/testutil/netns":  "unix",
 	"shim/internal/testutil/script": "sig stop",
-	"shim/internal/testutil/world":  "plays stop tables tcp traffic",
+	"shim/internal/testutil/world":  "ledger plays stop tables tcp traffic",
 }
 
 // wallName shortens an import path to the name in walls.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -11,9 +12,9 @@ import (
 // Tracker follows the ports that listen from sample to sample. A sample is a call of Begin, a
 // call of Observe for each socket, and a call of End.
 type Tracker struct {
-	cfg    *traffic.Config // what does not count
+	cfg    ledger.Config // what does not count
 	result Result
-	usual  traffic.Usual
+	usual  ledger.Usual
 
 	sample int       // the number of the current sample
 	now    time.Time // of the current sample
@@ -56,6 +57,12 @@ type leftover struct {
 	clientClosed bool
 }
 
+// Closed is a closed socket as the kernel last knew it.
+type Closed struct {
+	Socket tcp.Socket
+	At     time.Time // when the event was read
+}
+
 // justBefore is how long before its port ends a connection may be cut by the same end: the
 // processes of a server do not end all at once, and that with the last listener may be late.
 const justBefore = 250 * time.Millisecond
@@ -64,9 +71,9 @@ const justBefore = 250 * time.Millisecond
 const LateEvent = 500 * time.Millisecond
 
 // New returns a Tracker that leaves out what cfg ignores. No port listens yet.
-func New(cfg *traffic.Config) *Tracker {
+func New(cfg ledger.Config) *Tracker {
 	return &Tracker{
-		cfg: cfg, usual: traffic.Usual{PureACKs: 1},
+		cfg: cfg, usual: ledger.Usual{PureACKs: 1},
 		serves: map[uint16]bool{}, listens: map[uint16]time.Time{}, closedAt: map[uint16]time.Time{},
 		conns: map[uint64]conn{}, leftovers: map[uint64]leftover{},
 	}
@@ -86,8 +93,8 @@ func (t *Tracker) Begin(now time.Time, resets uint64, uncounted error) {
 // Observe adds a socket of any port to the sample; follow says whether to follow the port. The
 // caller may reuse s afterwards.
 func (t *Tracker) Observe(s *tcp.Socket, follow bool) {
-	id := traffic.Identity(s)
-	key := traffic.ConnKey(s.Local, s.Remote)
+	id := ledger.Identity(s)
+	key := ledger.ConnKey(s.Local, s.Remote)
 	if _, found := t.leftovers[key]; found && s.State != tcp.Established && s.State != tcp.CloseWait {
 		t.leftovers[key] = leftover{sample: t.sample, clientClosed: s.State == tcp.TimeWait}
 	}
@@ -123,10 +130,10 @@ func (t *Tracker) Observe(s *tcp.Socket, follow bool) {
 // response. If the kernel's times do not show that, the request is answered, unless segments
 // say that there is one request more than responses.
 func (t *Tracker) waits(s *tcp.Socket) bool {
-	switch traffic.LastRequest(s, t.usual) {
-	case traffic.InFlight:
+	switch ledger.LastRequest(s, t.usual) {
+	case ledger.InFlight:
 		return true
-	case traffic.Tie:
+	case ledger.Tie:
 		return s.Info.Segments > s.Info.SentSegments+t.usual.Excess
 	}
 	return false
@@ -158,9 +165,9 @@ func (t *Tracker) End(rest Rest) {
 // its last tcp_info. A connection that the program has reset has no remote port (tcp_disconnect
 // in net/ipv4/tcp.c): one that was never accepted is refused; others are no client's, such as
 // those to servers that HAProxy resets when it exits.
-func (t *Tracker) AddClosed(e *traffic.Closed) {
+func (t *Tracker) AddClosed(e *Closed) {
 	s := e.Socket
-	id := traffic.Identity(&s)
+	id := ledger.Identity(&s)
 	before, known := t.conns[id]
 	delete(t.conns, id)
 	port := s.Local.Port()
@@ -181,7 +188,7 @@ func (t *Tracker) AddClosed(e *traffic.Closed) {
 	case !t.follows(port):
 		waits := s.Info.LastSent < s.Info.LastReceived && !t.serves[port] && !t.follows(s.Remote.Port())
 		if waits { // a request of a proxy, whose response will be reset
-			t.recent = append(t.recent, closed{0, traffic.ConnKey(s.Local, s.Remote), e.At})
+			t.recent = append(t.recent, closed{0, ledger.ConnKey(s.Local, s.Remote), e.At})
 		}
 		return
 	case t.cfg.Ignores(&s) || isReset && !before.accepted:
@@ -197,7 +204,7 @@ func (t *Tracker) AddClosed(e *traffic.Closed) {
 	if !inFlight {
 		return
 	}
-	c := closed{port, traffic.ConnKey(s.Local, s.Remote), e.At}
+	c := closed{port, ledger.ConnKey(s.Local, s.Remote), e.At}
 	if isReset {
 		c.key = before.key
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -20,7 +21,7 @@ type kernel struct {
 	*Tracker
 	now      time.Time
 	sockets  []tcp.Socket
-	closed   []traffic.Closed
+	closed   []Closed
 	rest     Rest
 	resets   uint64
 	err      error // of the counters
@@ -46,7 +47,7 @@ var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinW
 
 // play has the steps happen, and takes a sample before and twelve afterwards.
 func play(steps string) *kernel {
-	k := &kernel{Tracker: New(&traffic.Config{}), now: start, resets: 1000}
+	k := &kernel{Tracker: New(ledger.Config{}), now: start, resets: 1000}
 	for step := range strings.SplitSeq("listen 80; sample 1; "+steps+"; sample 12", "; ") {
 		k.do(step)
 	}
@@ -154,7 +155,7 @@ func (k *kernel) end(how string, cookies []int) {
 			}
 			s.State = tcp.Close
 			s.Inode = 0
-			k.closed = append(k.closed, traffic.Closed{Socket: s, At: k.now.Add(10 * time.Millisecond)})
+			k.closed = append(k.closed, Closed{Socket: s, At: k.now.Add(10 * time.Millisecond)})
 		}
 		return ends
 	})
@@ -268,7 +269,7 @@ func TestFrozen(t *testing.T) {
 	k.resets += 3
 	k.Begin(k.now.Add(every), k.resets, nil)
 	ended := k.now.Add(every + 2*time.Second)
-	k.AddClosed(&traffic.Closed{At: ended, Socket: tcp.Socket{
+	k.AddClosed(&Closed{At: ended, Socket: tcp.Socket{
 		State: tcp.Close, Local: on(80), Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0),
 	}})
 	k.End(Rest{Now: ended})

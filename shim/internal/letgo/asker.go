@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // Figures are for the report.
@@ -19,13 +19,13 @@ type Figures struct {
 // Asker follows the connections that clients keep, from sample to sample.
 type Asker struct {
 	quietFor   time.Duration // how long silence must last
-	now        time.Duration
+	now        ledger.Moment
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
 	watching   bool
 	inUse      int // connections that were not closed
 
-	kept    map[uint64]*Kept // by cookie
-	idle    []*Kept          // in the latest sample
+	kept    []*Kept
+	idle    []*Kept // in the latest sample
 	clients map[netip.Addr]*client
 	ports   map[uint16]*port
 
@@ -33,7 +33,7 @@ type Asker struct {
 	leaving int // closed connections that the client has not closed in turn
 	asked   struct {
 		requests int           // on closed connections
-		lastAt   time.Duration // the last of them
+		lastAt   ledger.Moment // the last of them
 	}
 	figures Figures
 }
@@ -41,53 +41,70 @@ type Asker struct {
 // New returns the Asker of a hold whose silence must last for quietFor.
 func New(quietFor time.Duration) *Asker {
 	return &Asker{
-		quietFor: quietFor, kept: map[uint64]*Kept{}, clients: map[netip.Addr]*client{}, ports: map[uint16]*port{},
+		quietFor: quietFor, clients: map[netip.Addr]*client{}, ports: map[uint16]*port{},
 	}
 }
 
 // Figures returns the figures up to the latest sample.
 func (a *Asker) Figures() Figures { return a.figures }
 
-// Update tells the Asker about a sample.
-func (a *Asker) Update(now time.Duration, sample *traffic.Sample, conns []traffic.Conn) {
-	a.now = now
+// Update tells the Asker about a sample, and for how long nothing new had come.
+func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
+	a.now = sample.Now
 	a.idle = a.idle[:0]
 	a.open = 0
-	for i := range conns {
-		c := &conns[i]
-		if c.New {
-			a.noteNew(c.Peer)
+	for i := range sample.Others {
+		if o := &sample.Others[i]; o.Of != nil {
+			if k, isKept := o.Of.Memo.(*Kept); isKept {
+				k.seen = a.now
+				k.noteEnd(o.State)
+			}
 		}
-		a.follow(c)
 	}
+	for _, c := range sample.Conns {
+		if c.Side == ledger.Clients && (c.Fate == ledger.Shown || c.Fate == ledger.Closed) {
+			a.follow(c)
+		}
+	}
+	a.noneNewFor = noneNewFor
 	if sample.Incomplete {
 		a.noneNewFor = 0
 		return
 	}
-	a.noneNewFor = sample.NoneNewFor
 	a.leaving = 0
 	for _, p := range a.clients {
 		p.leaving = 0
 	}
 	a.watching = false
 	a.inUse = 0
-	for cookie, k := range a.kept {
-		switch {
-		case k.seen != now:
-			k.noteMissing()
-			delete(a.kept, cookie)
-		case k.leaving:
-			a.leaving++
-			if now-k.closedAt < slowToLeave {
-				k.client.leaving++
-			}
-		case k.client == nil:
-			a.watching = a.watching || a.maySoonClose(k)
-			if k.conn.InUse {
-				a.inUse++
-			}
+	a.kept = slices.DeleteFunc(a.kept, a.isMissing)
+}
+
+// isMissing counts a connection, and reports whether nothing is left of it in the sample.
+func (a *Asker) isMissing(k *Kept) bool {
+	switch {
+	case k.seen != a.now:
+		k.noteMissing()
+		k.conn.Memo = nil
+		return true
+	case k.leaving:
+		a.leaving++
+		if a.now-k.closedAt < slowToLeave {
+			k.client.leaving++
+		}
+	case k.client == nil:
+		a.watching = a.watching || a.maySoonClose(k)
+		if a.inUseLately(k) {
+			a.inUse++
 		}
 	}
+	return false
+}
+
+// inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
+func (a *Asker) inUseLately(k *Kept) bool {
+	moved := k.conn.Moved
+	return ledger.IsOpen(&k.conn.Socket) && moved > ledger.Trigger && a.now-moved < a.quietFor
 }
 
 // noteNew notes a new connection.
@@ -100,17 +117,29 @@ func (a *Asker) noteNew(peer netip.Addr) {
 
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
-func (a *Asker) follow(c *traffic.Conn) {
-	k := a.kept[c.Cookie]
-	isOpen := c.State == tcp.Established || c.State == tcp.CloseWait
-	if k == nil {
-		if !isOpen || c.Cookie == 0 {
-			return
-		}
-		k = &Kept{conn: *c, seen: a.now, since: a.now, unclear: true, unequal: true}
-		a.kept[c.Cookie] = k
+func (a *Asker) follow(c *ledger.Conn) {
+	if c.First && c.New {
+		a.noteNew(c.Remote.Addr())
 	}
-	k.noteEnd(c)
+	k, isKept := c.Memo.(*Kept)
+	isOpen := ledger.IsOpen(&c.Socket)
+	switch {
+	case !isKept && (!isOpen || c.Cookie == 0):
+		return
+	case !isKept:
+		k = &Kept{conn: c, seen: a.now, since: a.now, unclear: true, unequal: true}
+		c.Memo = k
+		a.kept = append(a.kept, k)
+		k.movedAt = a.now - k.idleFor()
+		k.request = requestOf(c)
+		a.portOf(k)
+		return
+	case c.Fate == ledger.Closed:
+		k.seen = a.now
+		k.noteClosed(c)
+		return
+	}
+	k.noteEnd(c.State)
 	if !isOpen {
 		k.seen = a.now
 		return
@@ -136,17 +165,18 @@ func (a *Asker) count(k *Kept, before int) {
 }
 
 func (a *Asker) portOf(k *Kept) *port {
-	p := a.ports[k.conn.Port]
+	number := k.conn.Local.Port()
+	p := a.ports[number]
 	if p == nil {
 		p = &port{idle: minIdle}
-		a.ports[k.conn.Port] = p
+		a.ports[number] = p
 	}
 	return p
 }
 
 // clientOf returns the client of a connection, a new one if no connection of the peer was closed.
 func (a *Asker) clientOf(k *Kept) *client {
-	if p := a.clients[k.conn.Peer]; p != nil {
+	if p := a.clients[k.conn.Remote.Addr()]; p != nil {
 		return p
 	}
 	return &client{}
@@ -159,7 +189,7 @@ const watchFor = 700 * time.Millisecond
 // maySoonClose reports whether a connection is in use, and may soon be closed while it is idle.
 func (a *Asker) maySoonClose(k *Kept) bool {
 	p := a.clientOf(k)
-	return k.conn.InUse && k.conn.State == tcp.Established && k.isNear() && p.reset < maxReset &&
+	return a.inUseLately(k) && k.conn.State == tcp.Established && k.isNear() && p.reset < maxReset &&
 		a.noneNewFor >= p.patience()-watchFor && a.portOf(k).idle < a.quietFor
 }
 
@@ -214,7 +244,7 @@ func (a *Asker) MayClose(k *Kept) bool {
 // NoteClosed notes that a connection has been closed for reading. That is done once.
 func (a *Asker) NoteClosed(k *Kept) {
 	p := a.clientOf(k)
-	a.clients[k.conn.Peer] = p
+	a.clients[k.conn.Remote.Addr()] = p
 	p.noteClosed()
 	k.client = p
 	k.closedAt = a.now
@@ -242,5 +272,5 @@ func (a *Asker) Silence() time.Duration {
 	if a.asked.requests == 0 {
 		return a.quietFor
 	}
-	return min(max(minSilence, minGaps*a.asked.lastAt/time.Duration(a.asked.requests)), a.quietFor)
+	return min(max(minSilence, minGaps*(a.asked.lastAt-ledger.Trigger)/time.Duration(a.asked.requests)), a.quietFor)
 }

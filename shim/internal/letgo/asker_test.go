@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // s returns a number of seconds as a time.Duration.
@@ -19,10 +19,7 @@ var s = world.Seconds
 func askerIn(w *world.World) *Asker {
 	w.CloseIdle = true
 	a := New(cmp.Or(w.QuietFor, s(3)))
-	w.Then = func(t *traffic.Tracker, now time.Duration) {
-		sample := t.Sample()
-		a.Update(now, &sample, t.Conns())
-	}
+	w.Then = func(h *world.Hold, _ time.Duration) { a.Update(h.Latest, h.Sample().NoneNewFor) }
 	w.Pause = func() time.Duration {
 		if a.Watching() {
 			return s(0.025)
@@ -32,6 +29,16 @@ func askerIn(w *world.World) *Asker {
 	return a
 }
 
+// byCookie returns the kept connection with a cookie, nil without one.
+func (a *Asker) byCookie(cookie int) *Kept {
+	for _, k := range a.kept {
+		if k.conn.Cookie == uint64(cookie) {
+			return k
+		}
+	}
+	return nil
+}
+
 // TestCycles: as many connections are idle for certain.
 func TestCycles(t *testing.T) {
 	for _, r := range world.ReadRows(t, "testdata/cycles.txt") {
@@ -39,7 +46,8 @@ func TestCycles(t *testing.T) {
 			w := &r.World
 			a := askerIn(w)
 			w.Pause = func() time.Duration {
-				if a.now < s(2) && w.Poll < s(0.25) || a.now >= s(2) {
+				now := a.now - ledger.Trigger
+				if now < s(2) && w.Poll < s(0.25) || now >= s(2) {
 					return s(0.025)
 				}
 				return w.Poll
@@ -68,7 +76,7 @@ func TestNoteClosed(t *testing.T) {
 		t.Fatalf("%d idle, want 5", len(idle))
 	}
 	first := idle[0]
-	if first.conn.Peer.String() != "10.0.0.7" {
+	if first.conn.Remote.Addr().String() != "10.0.0.7" {
 		t.Errorf("the first has been idle for %v", first.idleFor())
 	}
 	now := w.Lives[2].At(s(3.95))
@@ -113,7 +121,7 @@ func TestServerKeepsClosed(t *testing.T) {
 	mayClose := func(now float64, want bool) {
 		t.Helper()
 		w.Sample(tr, s(now))
-		if a.MayClose(a.kept[3]) != want {
+		if a.MayClose(a.byCookie(3)) != want {
 			t.Errorf("at %v s another may be closed: %v, want %v", now, !want, want)
 		}
 	}
@@ -121,8 +129,8 @@ func TestServerKeepsClosed(t *testing.T) {
 	a.ports[80].clean = enoughCycles
 	first := a.Idle()[0]
 	a.NoteClosed(first)
-	tr.NoteShut(first.Cookie())
-	kept := &w.Lives[first.Cookie()-1]
+	first.conn.Shut = true
+	kept := &w.Lives[first.conn.Cookie-1]
 	kept.Moves = slices.DeleteFunc(kept.Moves, func(m world.Move) bool { return m.At > s(3.95) })
 	mayClose(4, false)
 	kept.Unread = 5
@@ -157,7 +165,7 @@ func TestClientKeepsClosed(t *testing.T) {
 			w.Sample(tr, now)
 		}
 	}
-	conn := func(id int) *Kept { return a.kept[uint64(id+1)] }
+	conn := func(id int) *Kept { return a.byCookie(id + 1) }
 	want := func(id int, may bool, when string) {
 		t.Helper()
 		if a.MayClose(conn(id)) != may {
@@ -183,7 +191,7 @@ func TestClientKeepsClosed(t *testing.T) {
 	w.Lives[2].Close = now
 	w.Incomplete = world.Span{From: now, To: now + s(0.06)}
 	show(tcp.FinWait2)
-	if n := a.clients[conn(3).conn.Peer].reset; n != 1 {
+	if n := a.clients[conn(3).conn.Remote.Addr()].reset; n != 1 {
 		t.Errorf("%d were used once more, as an incomplete sample shows, want 1", n)
 	}
 	show(tcp.FinWait2)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestQuestions: how many connections of a client may be closed at once, and after which time
@@ -42,7 +42,7 @@ func TestQuestions(t *testing.T) {
 				p.noteClosed()
 				continue
 			case "left":
-				k.noteEnd(&traffic.Conn{State: tcp.TimeWait})
+				k.noteEnd(tcp.TimeWait)
 				continue
 			case "reset":
 				k.noteMissing()
@@ -76,8 +76,8 @@ func TestGoodbye(t *testing.T) {
 		_, tr := w.Until(s(3.9), world.Conditions["any"])
 		l := &w.Lives[0]
 		l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
-		a.NoteClosed(a.kept[1])
-		p := a.kept[1].client
+		a.NoteClosed(a.byCookie(1))
+		p := a.byCookie(1).client
 		if c.lingers {
 			l.State, l.Shown.WithoutInfo = tcp.FinWait2, true
 			w.Sample(tr, s(3.92))
@@ -87,7 +87,7 @@ func TestGoodbye(t *testing.T) {
 		l.Close = s(3.94)
 		closed := l.At(l.Close)
 		closed.State = tcp.Close
-		w.Sample(tr, s(3.95), traffic.Closed{Socket: closed, At: world.Start.Add(s(3.95))})
+		w.Sample(tr, s(3.95), world.Closed{Socket: closed, At: world.Start.Add(s(3.95))})
 		w.Sample(tr, s(3.97))
 		if isLeft := p.left == 1; isLeft != c.isLeft || p.left+p.reset != 1 {
 			t.Errorf("%+v: %d left, %d were reset", c, p.left, p.reset)
@@ -101,11 +101,11 @@ func TestSlowToLeave(t *testing.T) {
 	w := world.Parse("talks=-0.9; talks=-0.8")
 	a := askerIn(&w)
 	_, tr := w.Until(s(3.9), world.Conditions["any"])
-	a.NoteClosed(a.kept[1])
+	a.NoteClosed(a.byCookie(1))
 	w.Lives[0].State = tcp.FinWait2
 	for _, now := range []float64{3.95, 4.8, 4.9} {
 		w.Sample(tr, s(now))
-		if may := now == 4.9; a.MayClose(a.kept[2]) != may || !a.AwaitsClients() {
+		if may := now == 4.9; a.MayClose(a.byCookie(2)) != may || !a.AwaitsClients() {
 			t.Errorf("at %v s another may be closed: %v, want %v", now, !may, may)
 		}
 	}
@@ -170,7 +170,7 @@ func TestNear(t *testing.T) {
 		w.Until(s(3.5), world.Conditions["any"])
 		a.ports[80].clean = enoughCycles
 		a.ports[80].idle = 0
-		isNear := a.kept[1].isNear()
+		isNear := a.byCookie(1).isNear()
 		if isNear != (cells[1] == "near") || a.Watching() != isNear {
 			t.Errorf("%q: near: %v, watched: %v", cells, isNear, a.Watching())
 		}
@@ -205,7 +205,7 @@ func TestSilence(t *testing.T) {
 		want     float64
 	}{{0, 3}, {1, 3}, {20, 2}, {40, 1}, {1000, 1}} {
 		a := New(s(3))
-		a.asked.requests, a.asked.lastAt = c.requests, s(4)
+		a.asked.requests, a.asked.lastAt = c.requests, ledger.Trigger+s(4)
 		if got := a.Silence(); got != s(c.want) {
 			t.Errorf("%d requests in 4 s: %v, want %v s", c.requests, got, c.want)
 		}
@@ -213,9 +213,11 @@ func TestSilence(t *testing.T) {
 	for silence, want := range map[float64]float64{1: 6.5, 2: 7.5, 3: 8.5} {
 		w := world.Parse(`open=-60 close=5.5 -60:500 -59:-500 0..5/0.1:99 0.05..5/0.1:-300;
 			open=-60 -60:500 -59:-500 2:99 2.1:-300`)
-		w.Then = func(tr *traffic.Tracker, _ time.Duration) {
-			tr.NoteShut(1)
-			tr.ShutSilence = s(silence)
+		w.Then = func(h *world.Hold, _ time.Duration) {
+			for _, c := range h.Latest.Conns {
+				c.Shut = c.Shut || c.Cookie == 1
+			}
+			h.ShutSilence = s(silence)
 		}
 		if got, _ := w.Until(world.Never, world.Conditions["quiet"]); (got - s(want)).Abs() > s(0.3) {
 			t.Errorf("a silence of %v s: quiet after %v, want %v s", silence, got, want)

@@ -5,5 +5,5 @@
 // whether samples should be frequent, and which connections may be closed: those that are
 // idle for certain. The caller closes them for reading, as if the client had left, and tells
 // the Asker, which follows what the server and the client then do. The package is pure: no
-// clock, no system call. Times are relative to the trigger.
+// clock, no system call.
 package letgo

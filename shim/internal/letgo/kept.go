@@ -3,16 +3,17 @@ package letgo
 import (
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // Kept is a connection, as the latest sample showed it, and how the client has used it lately.
 // Its life is cycles: a request, the answer, and the next request.
 type Kept struct {
-	conn    traffic.Conn
-	seen    time.Duration // the latest sample with the connection
-	movedAt time.Duration // when the last byte moved
+	conn    *ledger.Conn
+	seen    ledger.Moment // the latest sample with the connection, or with what the kernel keeps of it
+	movedAt ledger.Moment // when the last byte moved
+	request ledger.RequestState
 
 	in, out  uint64 // bytes of the latest cycle
 	unclear  bool   // the latest cycle is not certainly one request and its answer
@@ -21,11 +22,11 @@ type Kept struct {
 	clean    int    // clean cycles in a row
 	needed   int    // so many before the connection may be closed
 
-	since    time.Duration // the first sample with the connection
+	since    ledger.Moment // the first sample with the connection
 	requests int           // since then, or fewer: samples may show several as one
 
 	client   *client       // of a connection that was closed
-	closedAt time.Duration // after this sample
+	closedAt ledger.Moment // after this sample
 	leaving  bool          // was closed, and the client has not closed it in turn
 	lingers  bool          // a sample has shown that
 
@@ -59,15 +60,16 @@ const (
 // isNear reports whether the client is so near that few of its requests are on their way at a time.
 func (k *Kept) isNear() bool {
 	rate := float64(k.requests) / (k.seen - k.since).Seconds()
-	return k.conn.RTT <= maxRTT && rate*roundTrips*k.conn.RTT.Seconds() <= maxLoss
+	rtt := k.conn.Info.RTT // the shortest lately
+	return rtt <= maxRTT && rate*roundTrips*rtt.Seconds() <= maxLoss
 }
 
 // noteEnd notes what a sample shows of a connection that the server has closed. The kernel keeps
 // such a connection in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes
 // one on which more data arrives, and resets it; see tcp_timewait_state_process in
 // net/ipv4/tcp_minisocks.c.
-func (k *Kept) noteEnd(c *traffic.Conn) {
-	switch c.State {
+func (k *Kept) noteEnd(state tcp.State) {
+	switch state {
 	case tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing:
 		if k.leaving {
 			k.leaving = false
@@ -76,10 +78,14 @@ func (k *Kept) noteEnd(c *traffic.Conn) {
 		}
 	case tcp.FinWait2:
 		k.lingers = true
-	case tcp.Close:
-		in, out := c.Received-k.conn.Received, c.Sent-k.conn.Sent
-		k.saidGoodbye = out > 0 && max(in, out) <= traffic.MaxControlBytes
 	}
+}
+
+// noteClosed notes the event of the connection's end, with its last counters.
+func (k *Kept) noteClosed(c *ledger.Conn) {
+	before := &c.LastOpen().Info
+	in, out := c.Received-before.Received, c.Sent-(before.Sent-before.Resent)
+	k.saidGoodbye = out > 0 && max(in, out) <= ledger.MaxControlBytes
 }
 
 // noteMissing notes that a complete sample has not shown the connection: a request has come after
@@ -94,29 +100,42 @@ func (k *Kept) noteMissing() {
 	}
 }
 
-// Inode returns the inode of the server's socket.
-func (k *Kept) Inode() uint32 { return k.conn.Inode }
+// Conn returns the connection.
+func (k *Kept) Conn() *ledger.Conn { return k.conn }
 
-// Cookie returns the kernel's identity of the server's socket.
-func (k *Kept) Cookie() uint64 { return k.conn.Cookie }
+// requestOf returns the state of the last request on a connection. A client that has read the
+// answer may delay the ACK by 40 ms.
+func requestOf(c *ledger.Conn) ledger.RequestState {
+	switch {
+	case !c.HasInfo:
+		return ledger.Tie
+	case c.Unread == 0 && c.Unsent > 0 && c.Info.NotSent == 0 && c.Info.LastSent <= c.Info.LastReceived:
+		return ledger.Idle
+	}
+	return c.Request()
+}
 
 // update notes what has moved since the sample before. The results are after which pause an answer
 // went on that had seemed complete, or 0, and whether a clean cycle has ended. Samples that are far
 // apart show neither.
-func (k *Kept) update(c *traffic.Conn, now time.Duration) (pause time.Duration, isClean bool) {
-	before, movedBefore := k.conn, k.movedAt
+func (k *Kept) update(c *ledger.Conn, now ledger.Moment) (pause time.Duration, isClean bool) {
+	last, movedBefore := k.request, k.movedAt
 	areClose := now-k.seen <= closeSamples
-	k.conn = *c
+	k.conn = c
 	k.seen = now
 	k.movedAt = now - k.idleFor()
+	k.request = requestOf(c)
+	before := &c.Before
 	in := c.Received - before.Received
 	out := c.Sent - before.Sent
+	segments := c.Info.Segments - before.Segments
+	sentSegments := c.Info.SentSegments - before.SentSegments
 	var waiting uint32 // requests
-	if before.Request == traffic.InFlight {
+	if last == ledger.InFlight {
 		waiting = 1
 	}
-	unequal := c.Segments-before.Segments+waiting > c.SentSegments-before.SentSegments
-	isNext := before.Request != traffic.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
+	unequal := segments+waiting > sentSegments
+	isNext := last != ledger.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
 	if in > 0 {
 		k.requests++
 	}
@@ -127,7 +146,7 @@ func (k *Kept) update(c *traffic.Conn, now time.Duration) (pause time.Duration, 
 		k.begin()
 		k.unclear, k.unequal = true, unequal
 	case in == 0:
-		if k.out > 0 && before.Request == traffic.Idle {
+		if k.out > 0 && last == ledger.Idle {
 			pause = k.movedAt - movedBefore
 			if k.overlaps { // it was another request's answer, which may take as long as any
 				pause = longest
@@ -136,14 +155,14 @@ func (k *Kept) update(c *traffic.Conn, now time.Duration) (pause time.Duration, 
 	case isNext:
 		isClean = k.endCycle()
 		k.begin()
-		k.unclear = out > 0 && c.Segments-before.Segments > 2
+		k.unclear = out > 0 && segments > 2
 		k.unequal = k.unclear && unequal
-	case out > 0 && c.Segments-before.Segments == 1 && c.LastReceived < c.LastSent: // an answer, then the next request
+	case out > 0 && segments == 1 && c.Info.LastReceived < c.Info.LastSent: // an answer, then the next request
 		k.out += out
 		isClean = k.endCycle()
 		k.begin()
-	case out == 0, c.SentSegments-before.SentSegments <= 1 && c.LastSent < c.LastReceived:
-		if now-c.LastReceived-movedBefore > maxHeadGap { // a body in parts, or several requests at a time
+	case out == 0, sentSegments <= 1 && c.Info.LastSent < c.Info.LastReceived:
+		if now-c.Info.LastReceived-movedBefore > maxHeadGap { // a body in parts, or several requests at a time
 			k.overlaps = true
 			k.doubt()
 		}
@@ -152,7 +171,7 @@ func (k *Kept) update(c *traffic.Conn, now time.Duration) (pause time.Duration, 
 		k.unclear, k.unequal = true, unequal
 	}
 	k.in += in
-	if in == 0 || c.Request != traffic.InFlight { // else that was the end of the answer before
+	if in == 0 || k.request != ledger.InFlight { // else that was the end of the answer before
 		k.out += out
 	}
 	return pause, isClean
@@ -184,7 +203,7 @@ func (k *Kept) doubt() { k.clean, k.needed = 0, severalCycles }
 // isSmall reports whether the latest cycle has too few bytes for a request and its answer: it may
 // be a WINDOW_UPDATE or a PING of HTTP/2, or 100 Continue, beside requests that wait.
 func (k *Kept) isSmall() bool {
-	return k.in <= traffic.MaxControlBytes || k.out <= traffic.MaxControlBytes
+	return k.in <= ledger.MaxControlBytes || k.out <= ledger.MaxControlBytes
 }
 
 // answered reports whether the last request seems answered, and was alone. On a connection that has
@@ -192,12 +211,12 @@ func (k *Kept) isSmall() bool {
 func (k *Kept) answered() bool {
 	isClear := !k.unclear || k.clean > 0 && !k.unequal
 	wasAlone := isClear && k.clean >= k.needed && !k.overlaps && !k.isSmall()
-	c := &k.conn
-	return wasAlone && c.Request == traffic.Idle && c.State == tcp.Established && !c.Queued
+	isQueued := k.conn.Unread > 0 || k.conn.Info.NotSent > 0
+	return wasAlone && k.request == ledger.Idle && k.conn.State == tcp.Established && !isQueued
 }
 
 // idleFor returns how long no byte had moved in the latest sample.
-func (k *Kept) idleFor() time.Duration { return min(k.conn.LastSent, k.conn.LastReceived) }
+func (k *Kept) idleFor() time.Duration { return min(k.conn.Info.LastSent, k.conn.Info.LastReceived) }
 
 // IsIdle reports whether the connection, as now is, is still as idle as in the sample: nothing
 // has moved, and nothing waits to be read or sent.

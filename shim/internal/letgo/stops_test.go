@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -328,14 +329,16 @@ func (p *play) leave(l *line) {
 func (p *play) hold(closeIdle bool) {
 	const ceiling, searches = 49 * time.Second, time.Second
 	cfg := traffic.Config{QuietFor: s(4), MaxSilence: s(30), Poll: s(4) / 12, CloseIdle: closeIdle}
-	tracker, asker := traffic.New(cfg, world.Start), New(cfg.QuietFor)
+	h, asker := world.NewHold(cfg), New(cfg.QuietFor)
 	var searching time.Duration
 	for at := time.Duration(0); ; {
 		p.run(at)
-		p.sample(tracker, asker.AwaitsClients())
-		sample := tracker.Sample()
-		asker.Update(at, &sample, tracker.Conns())
-		tracker.ShutSilence = asker.Silence()
+		p.sample(h, asker.AwaitsClients())
+		sample := h.Sample()
+		if closeIdle {
+			asker.Update(h.Latest, sample.NoneNewFor)
+		}
+		h.ShutSilence = asker.Silence()
 		if sample.Kept && searching == 0 {
 			searching = at
 		}
@@ -344,7 +347,7 @@ func (p *play) hold(closeIdle bool) {
 			break
 		}
 		if asker.Watching() {
-			p.ask(tracker, asker)
+			p.ask(asker)
 		}
 		switch {
 		case p.kept:
@@ -371,27 +374,27 @@ func (p *play) hold(closeIdle bool) {
 	p.run(p.ended + s(14)) // longer than any lag
 }
 
-func (p *play) sample(tracker *traffic.Tracker, showTimeWait bool) {
-	tracker.Begin(world.Start.Add(p.now))
-	tracker.Observe(&tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")})
+func (p *play) sample(h *world.Hold, showTimeWait bool) {
+	h.Ledger.Begin(world.Start.Add(p.now))
+	h.Ledger.Observe(&tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}, ledger.Clients)
 	for _, l := range p.conns {
 		if !l.gone && (l.State != tcp.TimeWait || showTimeWait) {
 			socket := l.Show(p.now)
-			tracker.Observe(&socket)
+			h.Ledger.Observe(&socket, ledger.Clients)
 		}
 	}
-	tracker.End(traffic.Rest{})
+	h.End(ledger.Rest{})
 }
 
 // ask closes connections, as the sampler does.
-func (p *play) ask(tracker *traffic.Tracker, asker *Asker) {
+func (p *play) ask(asker *Asker) {
 	for _, k := range asker.Idle() {
-		l := p.conns[k.Cookie()-1]
+		l := p.conns[k.conn.Cookie-1]
 		if socket := l.Show(p.now); !asker.MayClose(k) || !k.IsIdle(&socket) {
 			continue
 		}
 		asker.NoteClosed(k)
-		tracker.NoteShut(k.Cookie())
+		k.conn.Shut = true
 		l.shut = true
 		p.at(100*time.Microsecond, func() { p.end(l) }) // the server's time to read the end
 		p.run(p.now + 200*time.Microsecond)

@@ -1,14 +1,14 @@
 // Package observe takes samples of the container's traffic during a hold and sends a
 // Snapshot of each to the loop.
 //
-// The Sampler runs on a goroutine of its own. The observer gives a traffic.Tracker one
-// sample at a time, and is made of
+// The Sampler runs on a goroutine of its own. The observer shows the sockets to a
+// ledger, which package traffic and package letgo read when the sample is complete. The observer
+// is made of
 //
 //   - source, the list of sockets: sock_diag(7) or the tables of /proc/net,
 //   - late, to find ports that the server opens during the hold,
 //   - events, the destroy events of sockets that closed between samples,
 //   - opens, the kernel's counters, for connections in neither source nor events,
-//   - self, to leave out connections between our own processes,
-//   - proxied, to leave out connections of the health listener,
-//   - pingpongCache, for requests and responses of one jiffy.
+//   - self, to tell connections between our own processes,
+//   - proxied, to tell connections of the health listener.
 package observe

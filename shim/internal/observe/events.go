@@ -8,7 +8,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // burstThreshold is how many events since the latest sample do not make a burst. Without
@@ -40,12 +39,18 @@ type eventReader interface {
 type events struct {
 	reader   eventReader // nil: no events, or a flood
 	ports    scope.Ports
-	closed   []traffic.Closed // since the latest sample
-	missedAt time.Time        // when events were missed since the latest sample; zero: none
+	closed   []closed  // since the latest sample
+	missedAt time.Time // when events were missed since the latest sample; zero: none
 
 	count       int // of events
 	countedFrom time.Time
 	floodedAt   time.Time // zero: no flood
+}
+
+// closed is a closed socket as the kernel last knew it.
+type closed struct {
+	tcp.Socket
+	at time.Time // when the event was read
 }
 
 // setPorts reads events of sockets with these local ports from now on, if the kernel has any.
@@ -92,7 +97,7 @@ func (e *events) read(now time.Time) {
 	}
 	before := len(e.closed)
 	lost, err := e.reader.Read(func(s *tcp.Socket) {
-		e.closed = append(e.closed, traffic.Closed{Socket: *s, At: now})
+		e.closed = append(e.closed, closed{*s, now})
 	})
 	if lost > 0 || err != nil {
 		e.missedAt = now
@@ -112,19 +117,12 @@ func (e *events) read(now time.Time) {
 // bursting reports whether events are too many to be read one by one.
 func (e *events) bursting() bool { return len(e.closed) > burstThreshold || !e.missedAt.IsZero() }
 
-// endSample adds to rest the closed connections that are not excluded. The slice is valid
-// until the next read.
-func (e *events) endSample(rest *traffic.Rest, excluded func(*tcp.Socket) bool) {
-	kept := e.closed[:0]
-	for i := range e.closed {
-		if !excluded(&e.closed[i].Socket) {
-			kept = append(kept, e.closed[i])
-		}
-	}
-	rest.Closed = kept
-	rest.MissedAt = e.missedAt
+// endSample returns what was missed since the sample before, and forgets what was collected.
+func (e *events) endSample() (missedAt time.Time) {
+	missedAt = e.missedAt
 	e.closed = e.closed[:0]
 	e.missedAt = time.Time{}
+	return missedAt
 }
 
 // wait sleeps until the next sample and reads events as they arrive, or every

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
-	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestEventsMissed: lost events and errors are noted, and make a burst of few.
@@ -34,9 +32,7 @@ func TestEventsMissed(t *testing.T) {
 
 // missedIn reports whether events were missed, at the end of a sample.
 func (e *events) missedIn(sample time.Time) bool {
-	var rest traffic.Rest
-	e.endSample(&rest, func(*tcp.Socket) bool { return false })
-	return rest.MissedAt.Equal(sample)
+	return e.endSample().Equal(sample)
 }
 
 // TestEventsPaused: in a flood the groups are left for a second, during which activity is

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
-	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -112,13 +112,12 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	f, e := &fakeDumper{sockets: sockets}, &fakeEvents{}
 	s := newSampler(Config{Start: trigger, Traffic: usual, Gate: stop.Gate{Until: stop.Quiet}}, nil)
 	s.observer = &observer{
-		scope:    scope.Scope{Ports: scope.Ports{80}, Complete: true},
-		late:     late{seen: map[uint32]bool{}},
-		source:   source{conn: f},
-		events:   events{reader: e},
-		opens:    opens{comparable: true},
-		self:     self{isSelf: map[uint64]bool{}},
-		pingpong: pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
+		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
+		late:   late{seen: map[uint32]bool{}},
+		source: source{conn: f},
+		events: events{reader: e},
+		opens:  opens{comparable: true},
+		ledger: ledger.New(usual.Ledger(trigger)),
 	}
 	initial, err := s.observer.counters()
 	s.observer.opens.begin(initial, err, false)

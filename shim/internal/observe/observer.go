@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
@@ -20,21 +21,19 @@ var (
 	openStates   = sockdiag.In(tcp.Established, tcp.CloseWait)
 )
 
-// observer gives a tracker samples of the connections that count.
+// observer takes samples of the sockets that count, for the ledger.
 type observer struct {
 	scope    scope.Scope
 	late     late
 	source   source
 	events   events
 	opens    opens
-	self     self
 	proxied  proxied
-	pingpong pingpongCache
+	ledger   *ledger.Ledger
 	cost     *cost.Tracker // nil: not counted
 	deferred []tcp.Socket  // of the current sample: sockets to decide on after the dump
 	sockets  int           // in the latest sample
-
-	showTimeWait bool // show the tracker what is in TIME_WAIT
+	toSelf   int           // connections to ourselves so far
 }
 
 // newObserver chooses the best source and finds the ports that count. A port is never
@@ -44,12 +43,11 @@ func newObserver(cfg *Config) *observer {
 	t := &cfg.Traffic
 	leavesOut := cfg.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &observer{
-		opens:    opens{comparable: !leavesOut},
-		self:     self{isSelf: map[uint64]bool{}},
-		pingpong: pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
+		opens:  opens{comparable: !leavesOut},
+		ledger: ledger.New(t.Ledger(cfg.Start)),
 	}
 	if cfg.Watch {
-		o.cost = cost.New(&cfg.Traffic)
+		o.cost = cost.New(t.Ledger(cfg.Start))
 	}
 	o.source.open()
 	listeners, err := o.source.list(listenStates)
@@ -100,15 +98,15 @@ func (o *observer) readEvents() {
 	}
 }
 
-// sample gives the tracker a sample. A sample after a failed dump is incomplete; if the
-// source is exhausted, the sample is taken again from the next source. An error means: no
-// source is left.
-func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
-	err := o.sampleSource(now, t)
+// sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted. A sample after
+// a failed dump is incomplete; if the source is exhausted, the sample is taken again from the next
+// source. An error means: no source is left.
+func (o *observer) sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+	err := o.sampleSource(now, timeWait, judge)
 	if err != nil && o.source.exhausted(err) {
 		o.source.fallBack(err)
 		o.events.close()
-		err = o.sampleSource(now, t)
+		err = o.sampleSource(now, timeWait, judge)
 	}
 	o.source.failed = nil
 	if o.source.conn == nil {
@@ -117,48 +115,50 @@ func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
 	return o.source.failed
 }
 
-// sampleSource gives the tracker a sample from the present source: open connections, then
+// sampleSource takes a sample from the present source: open connections, then
 // connections closed since the previous sample, then the surplus of the counters.
-func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
-	t.Begin(now)
+func (o *observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+	if note := o.ledger.PingPong(now); note != nil {
+		procfs.Root("").PingPong(note)
+	}
+	o.ledger.Begin(now)
 	o.events.beginSample(now)
-	o.pingpong.beginSample(now)
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
 	if o.cost != nil {
 		for i := range o.events.closed {
-			o.cost.AddClosed(&o.events.closed[i])
+			e := &o.events.closed[i]
+			o.cost.AddClosed(&cost.Closed{Socket: e.Socket, At: e.at})
 		}
 		o.cost.Begin(now, counters.OutRsts, countersErr)
 	}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports(), Info: true}
-	if !o.showTimeWait && (o.cost == nil || !o.cost.NeedsTimeWait()) {
+	if !timeWait && (o.cost == nil || !o.cost.NeedsTimeWait()) {
 		q.States &^= sockdiag.In(tcp.TimeWait)
 	}
-	err := o.source.each(q, func(s *tcp.Socket) { o.visit(s, t) })
+	err := o.source.each(q, o.visit)
 	inWait := len(o.events.closed)
 	o.events.read(now)
 	checked := o.proxied.update(now)
 	if err == nil {
-		err = o.observeDeferred(t)
+		err = o.observeDeferred()
 	}
-	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
+	rest := ledger.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
 	if o.cost != nil {
-		for _, closed := range o.events.closed[inWait:] {
-			closed.At = time.Now() // no earlier than TERM, which may have come since the sample began
-			o.cost.AddClosed(&closed)
+		for _, e := range o.events.closed[inWait:] {
+			// No earlier than TERM, which may have come since the sample began.
+			o.cost.AddClosed(&cost.Closed{Socket: e.Socket, At: time.Now()})
 		}
 	}
-	o.events.endSample(&rest, o.leftOut)
-	o.opens.check(now, counters, countersErr, &o.events, o.self.accepted, &rest)
-	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
-	t.End(rest)
-	if o.cost != nil {
-		o.cost.End(cost.Rest{
-			Now: time.Now(), Incomplete: rest.Incomplete, Missed: !rest.MissedAt.IsZero(), Probes: t.Patterns(),
-		})
+	for i := range o.events.closed {
+		e := &o.events.closed[i]
+		o.ledger.Closed(&e.Socket, e.at, o.sideOfClosed(&e.Socket))
 	}
+	rest.MissedAt = o.events.endSample()
+	o.opens.check(now, counters, countersErr, &o.events, o.toSelf, &rest)
+	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
+	judge(o.ledger.End(rest))
 	return err
 }
 
@@ -171,46 +171,62 @@ func (o *observer) ports() scope.Ports {
 	return o.scope.Ports
 }
 
-// leftOut reports whether a closed connection does not count.
-func (o *observer) leftOut(s *tcp.Socket) bool {
-	return o.cost != nil && !o.scope.Ports.Has(s.Local.Port()) || o.wasSelf(s)
+// sideOfClosed returns whose business a closed socket is.
+func (o *observer) sideOfClosed(s *tcp.Socket) ledger.Side {
+	switch {
+	case o.cost != nil && !o.scope.Ports.Has(s.Local.Port()):
+		return ledger.Ignored
+	case o.wasSelf(s):
+		return ledger.Own
+	}
+	return ledger.Clients
 }
 
-// visit gives the tracker a socket that counts, or defers the socket.
-func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
+// visit adds a socket to the sample, or defers the socket.
+func (o *observer) visit(s *tcp.Socket) {
 	o.sockets++
-	o.pingpong.apply(s)
 	if o.cost != nil {
 		counts := o.scope.Ports.Has(s.Local.Port())
 		o.cost.Observe(s, counts)
 		if !counts {
+			o.ledger.Observe(s, ledger.Ignored)
 			return
 		}
 	}
-	isSelf, decided := o.self.isSelf[s.Cookie]
-	switch {
-	case o.proxied.defers(s), mayBeSelf(s) && !decided:
+	if o.proxied.defers(s) {
 		o.deferred = append(o.deferred, *s)
-	case !isSelf:
-		t.Observe(s)
+		return
 	}
+	if mayBeSelf(s) {
+		isSelf, decided := o.ledger.Decided(s)
+		switch {
+		case !decided:
+			o.deferred = append(o.deferred, *s)
+			return
+		case isSelf:
+			o.ledger.Observe(s, ledger.Own)
+			return
+		}
+	}
+	o.ledger.Observe(s, ledger.Clients)
 }
 
-// observeDeferred gives the tracker the deferred sockets that count. After an error the sample
-// is incomplete, and the next one decides.
-func (o *observer) observeDeferred(t *traffic.Tracker) error {
+// observeDeferred adds the deferred sockets. After an error the sample is incomplete, and the
+// next one decides.
+func (o *observer) observeDeferred() error {
 	otherEnds, err := o.otherEnds()
 	if err != nil {
 		return err
 	}
 	for i := range o.deferred {
 		s := &o.deferred[i]
+		side := ledger.Clients
 		if s.State == tcp.Listen {
 			o.proxied.discount(s)
 		} else if o.decide(s, otherEnds) {
-			continue
+			side = ledger.Own
 		}
-		t.Observe(s)
+		o.ledger.Observe(s, side)
 	}
 	return nil
 }

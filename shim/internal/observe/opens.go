@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // opens compares the kernel's counters of TCP in the network namespace with samples and
@@ -41,7 +41,7 @@ func (p *opens) begin(initial procfs.Counters, err error, acceptsLate bool) {
 // If destroy events report connections, a surplus is of connections shorter than a sample
 // that will still be reported. Otherwise a surplus is activity; where the counter includes
 // other connections, or a flood hides ours, their number is unknown.
-func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *events, toSelf int, rest *traffic.Rest) {
+func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *events, toSelf int, rest *ledger.Rest) {
 	if err != nil {
 		if !e.reporting() {
 			rest.MissedAt = now

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestOpens: what the kernel's counters tell of connections that no sample shows. With destroy
@@ -68,7 +68,7 @@ func TestOpens(t *testing.T) {
 			if strings.HasSuffix(sample, ":error") {
 				err = errDenied
 			}
-			var rest traffic.Rest
+			var rest ledger.Rest
 			p.check(trigger, counters, err, &e, toSelf, &rest)
 			found = append(found, describe(rest))
 		}
@@ -78,7 +78,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-func describe(rest traffic.Rest) string {
+func describe(rest ledger.Rest) string {
 	switch {
 	case rest.Accepted > 0:
 		return fmt.Sprintf("accepted=%d", rest.Accepted)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/closer"
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -69,7 +71,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
 	return &Sampler{
-		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic, cfg.Start),
+		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic),
 		asker:  letgo.New(cfg.Traffic.QuietFor),
 		closer: closer.Closer{WholePIDNamespace: cfg.WholePIDNamespace},
 	}
@@ -117,7 +119,8 @@ func (s *Sampler) close(next time.Time) {
 		if !s.asker.MayClose(k) {
 			continue
 		}
-		closed, err := s.closer.ShutDown(k.Inode(), k.Cookie(), k.IsIdle)
+		c := k.Conn()
+		closed, err := s.closer.ShutDown(c.Inode, c.Cookie, k.IsIdle)
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
 			return
@@ -126,7 +129,7 @@ func (s *Sampler) close(next time.Time) {
 			continue
 		}
 		s.asker.NoteClosed(k)
-		s.tracker.NoteShut(k.Cookie())
+		c.Shut = true
 		due := time.Now().Add(closeGap)
 		if !due.Before(next) {
 			return
@@ -180,8 +183,8 @@ func (s *Sampler) take(now time.Time) {
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	found := &s.observer.scope
 	if len(found.Ports) == 0 {
-		s.tracker.Begin(now) // connections from before a rescan are gone
-		s.tracker.End(traffic.Rest{Incomplete: !found.Complete})
+		s.observer.ledger.Begin(now) // connections from before a rescan are gone
+		s.tracker.Judge(s.observer.ledger.End(ledger.Rest{Incomplete: !found.Complete}), 0)
 		s.snapshot.Sample = s.tracker.Sample()
 		switch {
 		case found.NoListener():
@@ -193,15 +196,25 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		}
 		return stop.Unseen
 	}
-	s.observer.showTimeWait = s.asker.AwaitsClients()
-	s.tracker.ShutSilence = s.asker.Silence()
-	err := s.observer.sample(now, s.tracker)
-	s.snapshot.Sample = s.tracker.Sample()
-	s.asker.Update(now.Sub(s.cfg.Start), &s.snapshot.Sample, s.tracker.Conns())
+	err := s.observer.sample(now, s.asker.AwaitsClients(), s.judge)
 	if err != nil {
 		return stop.Unobservable
 	}
 	return s.state(now, s.snapshot.Verdict)
+}
+
+// judge judges a sample.
+func (s *Sampler) judge(sample *ledger.Sample) {
+	s.tracker.Judge(sample, s.asker.Silence())
+	s.snapshot.Sample = s.tracker.Sample()
+	if s.cfg.Traffic.CloseIdle {
+		s.asker.Update(sample, s.snapshot.NoneNewFor)
+	}
+	if s.observer.cost != nil {
+		s.observer.cost.End(cost.Rest{
+			Now: time.Now(), Incomplete: sample.Incomplete, Missed: !sample.MissedAt.IsZero(), Probes: s.snapshot.Patterns,
+		})
+	}
 }
 
 // state returns what a verdict means for the hold. A hook is not told that the server has ended;

@@ -1,23 +1,17 @@
 package observe
 
 import (
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// self leaves out the connections of the container to itself. Both ends on one machine prove
-// nothing: kubectl port-forward, a neighbor in the pod and an exec probe come over loopback too.
-// A connection is our own only if the socket at its other end is known to be, from a dump. That
-// of a connection shorter than a sample is not known, so the connection counts: the event of its
-// end (see sockdiag.Events) has neither a control group nor an inode.
-type self struct {
-	isSelf   map[uint64]bool // decisions, by cookie
-	accepted int             // connections to ourselves so far
-}
-
-// mayBeSelf reports whether both ends of a connection are on this machine.
+// mayBeSelf reports whether both ends of a connection are on this machine, which proves nothing:
+// kubectl port-forward, a neighbor in the pod and an exec probe come over loopback too. A
+// connection is the container's own only if the socket at its other end is known to be, from a
+// dump. That of a connection shorter than a sample is not known, so the connection counts: the
+// event of its end (see sockdiag.Events) has neither a control group nor an inode.
 func mayBeSelf(s *tcp.Socket) bool {
 	return s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr())
 }
@@ -36,7 +30,7 @@ func (o *observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	}
 	found = map[uint64]tcp.Socket{}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
-	err = o.source.each(q, func(s *tcp.Socket) { found[traffic.ConnKey(s.Local, s.Remote)] = *s })
+	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
 	o.scope.Learn(scope.HeldSockets("", o.late.query.WholePIDNamespace).Inodes)
 	return found, err
 }
@@ -45,23 +39,20 @@ func (o *observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 // container or of the health listener. A decision is final if it is, or if the other end was
 // found.
 func (o *observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
-	other, found := otherEnds[traffic.ConnKey(near.Remote, near.Local)]
+	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.proxied.has(near)
 	if isSelf {
-		o.self.accepted++
+		o.toSelf++
 	}
-	if len(o.self.isSelf) > 2*(o.sockets+manySockets) {
-		clear(o.self.isSelf) // most are closed
-	}
-	if near.Cookie != 0 && (isSelf || found) {
-		o.self.isSelf[near.Cookie] = isSelf
+	if isSelf || found {
+		o.ledger.Decide(near, isSelf)
 	}
 	return isSelf
 }
 
 // wasSelf reports whether a closed connection was to ourselves.
 func (o *observer) wasSelf(s *tcp.Socket) bool {
-	isSelf, decided := o.self.isSelf[s.Cookie]
+	isSelf, decided := o.ledger.Decided(s)
 	if decided || !mayBeSelf(s) {
 		return isSelf
 	}

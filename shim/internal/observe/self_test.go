@@ -25,9 +25,14 @@ func TestSelf(t *testing.T) {
 	for i, want := range []struct{ open, deferred, ours, decided int }{{0, 3, 0, 0}, {2, 3, 1, 2}, {2, 1, 1, 2}} {
 		s.take(trigger)
 		got := s.snapshot
-		if got.Open != want.open || len(o.deferred) != want.deferred ||
-			o.self.accepted != want.ours || len(o.self.isSelf) != want.decided {
-			t.Errorf("sample %d: %+v, %d deferred, %+v", i, got.Sample, len(o.deferred), o.self)
+		decided := 0
+		for _, s := range f.sockets[:3] {
+			if _, is := o.ledger.Decided(&s); is {
+				decided++
+			}
+		}
+		if got.Open != want.open || len(o.deferred) != want.deferred || o.toSelf != want.ours || decided != want.decided {
+			t.Errorf("sample %d: %+v, %d deferred, %d decided, %d ours", i, got.Sample, len(o.deferred), decided, o.toSelf)
 		}
 		if got.Incomplete != (want.open == 0) {
 			t.Errorf("sample %d: incomplete is %v", i, got.Incomplete)
@@ -42,7 +47,7 @@ func TestSelf(t *testing.T) {
 			t.Errorf("closed, %+v: excluded is %v", s, got)
 		}
 	}
-	if o.self.accepted != 2 {
-		t.Errorf("%d connections to ourselves, want one more", o.self.accepted)
+	if o.toSelf != 2 {
+		t.Errorf("%d connections to ourselves, want one more", o.toSelf)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -41,14 +42,19 @@ func (t *Tracker) relevant(a activity) moment {
 	return a.last()
 }
 
+// causeOf returns what is known of a connection as a cause.
+func causeOf(c *ledger.Conn, kind CauseKind, at time.Time) Cause {
+	return Cause{Kind: kind, Peer: c.Remote.Addr(), Port: c.Local.Port(), At: at, Unanswered: c.Unanswered()}
+}
+
 // noteActivity remembers the latest activity.
-func (t *Tracker) noteActivity(c *conn) {
-	at := t.relevant(c.activity)
+func (t *Tracker) noteActivity(c *ledger.Conn) {
+	at := t.relevant(activityOf(c))
 	if !t.recent(at) {
 		return
 	}
-	next := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at), Unanswered: c.unanswered()}
-	if c.opened != 0 {
+	next := causeOf(c, Bytes, t.sample.Time(at))
+	if c.Opened != 0 {
 		if found := t.seriesOf(c); found != nil {
 			if t.leavesOutSeries(found) {
 				return
@@ -60,13 +66,13 @@ func (t *Tracker) noteActivity(c *conn) {
 	switch {
 	case next.Period > 0:
 		next.Kind = Probe
-		next.Received = c.received
+		next.Received = c.Received
 		next.Unanswered = false
 		latest = &t.probing
-	case c.opened != 0 && at-c.opened < t.cfg.QuietFor:
+	case c.Opened != 0 && at-c.Opened < t.cfg.QuietFor:
 		next.Kind = NewConnections
 		t.newest = c
-	case c.waited:
+	case c.Waited >= t.cfg.QuietFor:
 		next.Kind = Requests
 		next.Connections = 1
 	}
@@ -79,27 +85,25 @@ func (t *Tracker) noteActivity(c *conn) {
 // activity, clients in an accept queue, and open connections. If nothing of all that is in
 // the sample, the cause of an earlier sample stays.
 func (t *Tracker) cause(waiting Cause) Cause {
-	y := &t.current
+	y := &t.draft
 	latest := t.relevant(y.activity)
 	isActive := t.recent(latest)
-	now := t.time(t.now)
+	now := t.sample.At
 	switch {
-	case y.InFlight > 0 && t.cfg.Until != stop.Settled && (!isActive || t.silentSince(y.oldest.moved)):
-		o := y.oldest
-		return Cause{
-			Kind: Requests, Peer: o.peer, Port: o.port, At: now,
-			Connections: y.InFlight, Unanswered: o.unanswered(),
-		}
-	case isActive && t.recent(t.moment(t.active.At)):
+	case y.InFlight > 0 && t.cfg.Until != stop.Settled && (!isActive || t.silentSince(y.oldest.Moved)):
+		oldest := causeOf(y.oldest, Requests, now)
+		oldest.Connections = y.InFlight
+		return oldest
+	case isActive && t.recent(t.sample.Moment(t.active.At)):
 		active := t.active
 		if active.Kind == NewConnections {
 			active.Connections = t.arrivals.last(t.cfg.QuietFor)
 		}
 		return active
-	case isActive && t.recent(t.moment(t.probing.At)):
+	case isActive && t.recent(t.sample.Moment(t.probing.At)):
 		return t.probing
 	case isActive: // missed, or not shown by the source
-		return Cause{Kind: Bytes, At: t.time(latest)}
+		return Cause{Kind: Bytes, At: t.sample.Time(latest)}
 	case waiting.Connections > 0:
 		waiting.At = now
 		return waiting
@@ -116,6 +120,6 @@ func (t *Tracker) recognize(c *Cause) {
 		return
 	}
 	if found := t.seriesOf(t.newest); found != nil && found.period() > 0 {
-		c.Kind, c.Period, c.Received = Probe, found.period(), t.newest.received
+		c.Kind, c.Period, c.Received = Probe, found.period(), t.newest.Received
 	}
 }

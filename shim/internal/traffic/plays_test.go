@@ -47,7 +47,7 @@ func hold(row *plays.Row, w *world.World) (at time.Duration) {
 	w.Config.Until = stop.Reason(until)
 	w.QuietFor, w.Poll, w.Events = row.QuietFor, row.QuietFor/12, true
 	w.MaxSilence = plays.Duration(flag("max-silence", "30s"))
-	w.Then = func(_ *traffic.Tracker, now time.Duration) { at = now }
+	w.Then = func(_ *world.Hold, now time.Duration) { at = now }
 	met := world.Conditions[until]
 	end, _ := w.Until(ceiling, func(v traffic.Verdict) bool {
 		return at >= floor && (met(v) || v.Stuck || until == "quiet" && v.Kept)

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 )
 
 // A health probe is a short connection with few bytes.
@@ -24,10 +26,11 @@ const maxProbes = 8
 // the readiness probe of a container may ask for the same page.
 const maxInterleaved = 2
 
-// key returns what is equal for all connections of a health probe. What the program has not
+// keyOf returns what is equal for all connections of a health probe. What the program has not
 // read, such as a close_notify of TLS or a FIN, may or may not have arrived.
-func (c *conn) key() Pattern {
-	return Pattern{Peer: c.peer, Port: c.port, Received: c.received - min(uint64(c.queues[0]), c.received)}
+func keyOf(c *ledger.Conn) Pattern {
+	read := c.Received - min(uint64(c.Unread), c.Received)
+	return Pattern{Peer: c.Remote.Addr(), Port: c.Local.Port(), Received: read}
 }
 
 // arrival is a connection of a series.
@@ -84,8 +87,8 @@ func (t *Tracker) counted(s *series, rule ProbeRule) (latest activity, leftOut b
 
 // seriesOf returns the series of a connection, nil without a series. The bytes received may be
 // a byte too few, see [tcp.Socket.DiscountFIN].
-func (t *Tracker) seriesOf(c *conn) *series {
-	key := c.key()
+func (t *Tracker) seriesOf(c *ledger.Conn) *series {
+	key := keyOf(c)
 	for _, received := range [...]uint64{key.Received, key.Received + 1, key.Received - 1} {
 		key.Received = received
 		if found := t.probes[key]; found != nil {
@@ -100,12 +103,32 @@ func (t *Tracker) leavesOutSeries(found *series) bool {
 	return leftOut
 }
 
-// addSeries adds the closed connections to the sample, but for what is left out.
-func (t *Tracker) addSeries() {
-	y := &t.current
+// addToSeries adds a closed connection to the series of its key.
+func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
+	found := t.seriesOf(c)
+	if found == nil {
+		if len(t.probes) >= maxProbeKeys {
+			for key, other := range t.probes {
+				if other.period() == 0 { // without a rhythm, a series is traffic
+					t.closed.add(other.activity)
+					delete(t.probes, key)
+				}
+			}
+		}
+		found = &series{}
+		t.probes[keyOf(c)] = found
+	}
+	found.add(activityOf(c), came)
+	found.steady = found.steady || t.leavesOutSeries(found)
+}
+
+// addSeries adds the closed connections to the sample, but for what is left out, and returns when
+// the last new connection came that is no possible health probe.
+func (t *Tracker) addSeries() (lastOther moment) {
+	y := &t.draft
 	y.add(t.closed)
 	y.shut = max(y.shut, t.shut)
-	y.lastOther = y.opened
+	lastOther = y.opened
 	n := 0
 	for _, found := range t.probes {
 		latest, leftOut := t.counted(found, t.rule)
@@ -114,13 +137,13 @@ func (t *Tracker) addSeries() {
 		}
 		y.add(latest)
 		other, _ := t.counted(found, IgnoreProbes)
-		y.lastOther = max(y.lastOther, other.opened)
+		lastOther = max(lastOther, other.opened)
 	}
-	y.LastOther = t.time(y.lastOther)
 	if n > maxProbes && t.rule == IgnoreProbesPatiently {
 		t.rule = CountProbes
-		t.addSeries()
+		return t.addSeries()
 	}
+	return lastOther
 }
 
 // Pattern is what looks like a health probe.
@@ -141,7 +164,7 @@ func (t *Tracker) Patterns() (list []Pattern) {
 			leftOut := t.leavesOutSeries(found)
 			p := Pattern{
 				Peer: key.Peer, Port: key.Port, Received: key.Received, Period: period,
-				Count: found.count, Last: t.time(found.rhythms[0].last.at), LeftOut: leftOut,
+				Count: found.count, Last: t.sample.Time(found.rhythms[0].last.at), LeftOut: leftOut,
 			}
 			// Sorting would make the program 15 kB larger.
 			at, _ := slices.BinarySearchFunc(list, p, func(a, b Pattern) int {

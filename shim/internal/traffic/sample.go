@@ -54,7 +54,7 @@ type LeftOut struct {
 
 // Sample returns the latest sample. An incomplete one meets no condition.
 func (t *Tracker) Sample() Sample {
-	t.arrivals.lengthen(int((t.now - trigger) / time.Second))
+	t.arrivals.lengthen(int((t.sample.Now - trigger) / time.Second))
 	r := t.latest
 	r.PerSecond = slices.Clone(t.arrivals.perSecond)
 	r.Patterns = t.Patterns()

@@ -49,7 +49,7 @@ func TestFigures(t *testing.T) {
 	for _, r := range world.ReadRows(t, "testdata/figures.txt") {
 		t.Run(r.Name, func(t *testing.T) {
 			_, tracker := r.World.Until(r.At, r.Cond)
-			got := figures(tracker)
+			got := figures(tracker.Tracker)
 			for word := range strings.FieldsSeq(r.Want) {
 				if !slices.Contains(got, word) {
 					t.Errorf("%s; want %s", got, word)

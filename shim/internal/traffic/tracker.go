@@ -2,9 +2,9 @@ package traffic
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -18,7 +18,7 @@ type Config struct {
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
 	Until       stop.Reason // the condition of the hold, for Sample.Cause; "": as stop.Quiet
-	CloseIdle   bool        // kept connections are closed while they are idle: see Tracker.Conns
+	CloseIdle   bool        // kept connections are closed while they are idle: see package letgo
 }
 
 // ProbeRule says when traffic that looks like a health probe is left out.
@@ -31,157 +31,215 @@ const (
 	CountProbes                            // never
 )
 
-// Ignores reports whether a socket does not count. A listener has no peer.
-func (c *Config) Ignores(s *tcp.Socket) bool {
-	if slices.Contains(c.IgnorePorts, s.Local.Port()) {
-		return true
+// Ledger returns the configuration of the ledger whose samples are judged.
+func (c *Config) Ledger(start time.Time) ledger.Config {
+	return ledger.Config{
+		Start: start, IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers,
+		Late: c.Poll, MaxTie: min(max(maxTie, 2*c.QuietFor), c.MaxSilence),
 	}
-	from := func(p netip.Prefix) bool { return p.Contains(s.Remote.Addr()) }
-	return s.State != tcp.Listen && slices.ContainsFunc(c.IgnorePeers, from)
 }
 
-// Tracker follows connections from sample to sample. A sample is a call of Begin, a call
-// of Observe for each socket, and a call of End; then Tracker.Sample returns the sample. A
-// sample allocates no memory for connections already known.
+// maxTie is how long a tie in ping-pong mode holds after the last byte, or for twice QuietFor.
+// Such a request has probably been answered. After 2 s slow requests were cut, and readiness
+// probes that come through a proxy may make a new tie each 10 s.
+const maxTie = 9 * time.Second
+
+// Tracker judges samples, one after the other.
 type Tracker struct {
-	// ShutSilence is how long no byte must have moved on connections of NoteShut.
-	ShutSilence time.Duration
+	cfg    Config
+	sample *ledger.Sample // the current
+	draft  draft          // of the verdict on it
+	latest Sample         // the verdict on the latest, without what Tracker.Sample adds
 
-	cfg      Config
-	start    time.Time // the trigger: silence counts from here
-	now      moment    // of the current sample
-	baseline bool      // the connections of the current sample are older than the trigger, or not known to be new
-
-	current draft
-	latest  Sample // without what Tracker.Sample adds
-
-	conns    map[uint64]*conn    // the open connections, by identity
-	shown    []Conn              // in the current sample
-	closed   activity            // of closed connections, and of connections never shown
-	shut     moment              // when a byte moved last on closed connections that were shut
-	probes   map[Pattern]*series // closed connections that may be health probes, left out of closed, by [conn.key]
-	rule     ProbeRule           // Config.Probes, until too many probes come
+	// What was counted since the trigger.
 	arrivals arrivals
-	accepted map[uint16]bool // the ports of which the program has accepted a connection
-	usual    Usual
-	active   Cause // the latest activity that counts, possible health probes aside
-	newest   *conn // of active, if that is NewConnections
-	probing  Cause // the latest of a possible health probe
-	bare     int   // closed connections on which no byte was received
+	bare     int // closed connections on which no byte was received
 
-	queued     netip.Addr // the peer of a connection that waited to be accepted
-	queuedAt   moment     // when connections last waited to be accepted, or may have
-	progressAt moment     // when the program last made progress, or had no need to
+	// Connections that have closed, or were never shown.
+	closed activity            // without the next two
+	shut   moment              // when a byte moved last on those that were shut
+	probes map[Pattern]*series // those that may be health probes, by key
+	rule   ProbeRule           // Config.Probes, until too many probes come
+
+	// The cause.
+	active  Cause        // the latest activity that counts, possible health probes aside
+	newest  *ledger.Conn // of active, if that is NewConnections
+	probing Cause        // the latest of a possible health probe
+
+	// The program.
+	accepted   map[uint16]bool // the ports of which it has accepted a connection
+	queued     netip.Addr      // the peer of a connection that waited to be accepted
+	queuedAt   moment          // when connections last waited to be accepted, or may have
+	progressAt moment          // when it last made progress, or had no need to
 }
 
-// moment returns a time as a moment.
-func (t *Tracker) moment(at time.Time) moment { return trigger + at.Sub(t.start) }
+// moment is a time since long before the trigger.
+type moment = ledger.Moment
 
-// time returns a moment as a time, zero for never.
-func (t *Tracker) time(m moment) time.Time {
-	if m == 0 {
-		return time.Time{}
-	}
-	return t.start.Add(m - trigger)
+const trigger = ledger.Trigger
+
+// activity is when the latest connection came, and when the latest byte moved; 0: never.
+type activity struct{ opened, moved moment }
+
+func (a *activity) add(b activity) {
+	a.opened = max(a.opened, b.opened)
+	a.moved = max(a.moved, b.moved)
 }
+
+func (a *activity) last() moment { return max(a.opened, a.moved) }
+
+// activityOf returns the activity on a connection: Opened is zero for a connection older than the
+// trigger, or on which no byte was received.
+func activityOf(c *ledger.Conn) activity { return activity{c.Opened, c.Moved} }
 
 // silence returns the time since m, or since the trigger if that is later.
-func (t *Tracker) silence(m moment) time.Duration { return t.now - max(m, trigger) }
+func (t *Tracker) silence(m moment) time.Duration { return t.sample.Now - max(m, trigger) }
 
 func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }
 
 // recent reports whether something since the trigger happened less than QuietFor ago.
 func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince(at) }
 
-// New returns the tracker of a hold that begins at start.
-func New(cfg Config, start time.Time) *Tracker {
+// New returns a Tracker.
+func New(cfg Config) *Tracker {
 	return &Tracker{
-		ShutSilence: cfg.QuietFor, cfg: cfg, rule: cfg.Probes, start: start, baseline: true,
-		conns: map[uint64]*conn{}, probes: map[Pattern]*series{},
-		accepted: map[uint16]bool{}, usual: Usual{PureACKs: 1}, latest: Sample{Verdict: Verdict{Incomplete: true}},
+		cfg: cfg, rule: cfg.Probes, sample: &ledger.Sample{}, probes: map[Pattern]*series{}, accepted: map[uint16]bool{},
+		latest: Sample{Verdict: Verdict{Incomplete: true}},
 	}
 }
 
-// Begin begins a sample.
-func (t *Tracker) Begin(now time.Time) {
-	previous := t.now
-	t.now = t.moment(now)
-	if t.now-previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
-		t.progressAt = t.now
-	}
-	t.shown = t.shown[:0]
-	t.current = draft{Sample: Sample{Verdict: Verdict{NoSockets: true}}, lasting: Cause{Kind: OpenConnections}}
-}
+// stuckAfter is how long connections may wait to be accepted, or requests to be read,
+// without any progress of the program.
+const stuckAfter = 10 * time.Second
 
-// Observe adds a socket to the sample. The caller may reuse s afterwards.
-func (t *Tracker) Observe(s *tcp.Socket) {
-	switch {
-	case t.cfg.Ignores(s):
-	case s.State == tcp.Listen:
-		t.current.NoSockets = false
-		t.addQueue(s)
-	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
-		t.current.LeftOut.HalfOpen++
-		if s.Retries == 0 {
-			t.current.AtRisk++
+// Judge judges a sample. On connections that were shut no byte must have moved for shutSilence.
+// The sample is read until the next call.
+func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
+	if sample.Now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+		t.progressAt = sample.Now
+	}
+	t.sample = sample
+	t.draft = draft{Sample: Sample{Verdict: Verdict{NoSockets: true}}, lasting: Cause{Kind: OpenConnections}}
+	for i := range sample.Others {
+		t.addOther(&sample.Others[i])
+	}
+	for _, c := range sample.Conns {
+		if c.Side == ledger.Clients {
+			t.addConn(c)
 		}
-	case s.State == tcp.Close, s.State == tcp.SynSent:
-	case s.State == tcp.TimeWait, s.State == tcp.FinWait2 && s.Cookie != 0 && !s.HasInfo:
-		// What the kernel keeps of a closed connection until the peer closes too, see sock_diag(7).
-		t.show(s, &conn{}, false, Idle)
-	default:
-		t.observe(s)
 	}
-}
-
-// Rest is the part of a sample that the list of sockets does not show.
-type Rest struct {
-	Incomplete bool // the list of sockets could not be read to its end: no condition holds
-	NewSource  bool // the next sample comes from another source, which may identify connections differently
-
-	Closed   []Closed  // connections closed since the previous sample; End only reads the slice
-	MissedAt time.Time // the latest time at which connections may have been missed: activity; zero: never
-	Opened   int       // connections accepted since the previous sample, events of which will come; 0: unknown
-	Accepted int       // connections the kernel accepted since the start, if new; 0: unknown, or as before
-	Segments bool      // TCP segments have arrived in the network namespace since the previous sample
-}
-
-// Closed is a closed connection as the kernel last knew the socket. Many connections are
-// so short that no sample shows them.
-type Closed struct {
-	Socket tcp.Socket
-	At     time.Time // when the event was read
-}
-
-// End ends a sample.
-func (t *Tracker) End(rest Rest) {
-	for i := range rest.Closed {
-		t.addClosed(&rest.Closed[i])
-	}
-	t.addUnseen(&rest)
-	t.baseline = rest.NewSource || t.baseline && rest.Incomplete
-	if rest.Incomplete {
+	t.addUnseen()
+	if sample.Incomplete {
 		t.latest.Verdict = Verdict{Incomplete: true}
 	} else {
-		t.finish()
+		t.finish(shutSilence)
 	}
 	t.latest.Accepted = t.arrivals.accepted
-	t.latest.More = t.latest.More || !rest.MissedAt.IsZero()
+	t.latest.More = t.latest.More || !sample.MissedAt.IsZero()
 }
 
-// finish makes the current sample the latest complete one. After an incomplete sample the
+// addOther adds a socket that is no connection.
+func (t *Tracker) addOther(s *ledger.Other) {
+	y := &t.draft
+	switch {
+	case s.Side != ledger.Clients:
+	case s.State == tcp.Listen:
+		y.NoSockets = false
+		y.wanted += int(s.Unread)
+	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
+		y.LeftOut.HalfOpen++
+		if s.Retries == 0 {
+			y.AtRisk++
+		}
+	}
+}
+
+// addConn adds a connection. The program has made progress if it has read or sent a byte.
+func (t *Tracker) addConn(c *ledger.Conn) {
+	now := t.sample.Now
+	if c.Served {
+		t.progressAt = now
+	}
+	switch c.Fate {
+	case ledger.Shown:
+		t.countNew(c, now)
+		t.count(c)
+		t.countRequest(c)
+		t.noteActivity(c)
+	case ledger.Closed:
+		t.countNew(c, c.Ended)
+		t.addClosed(c)
+	case ledger.Missing: // that may be activity
+		t.draft.addConn(c, activity{c.Opened, now})
+	case ledger.Lost:
+		t.countNew(c, now)
+		t.forget(c, c.Opened)
+		t.progressAt = now // perhaps
+	}
+}
+
+// countNew counts a connection that has come, and notes its first bytes.
+func (t *Tracker) countNew(c *ledger.Conn, at moment) {
+	a := &t.arrivals
+	if c.First && c.New {
+		a.shown++
+		a.count(at-trigger, a.shown)
+	}
+	if c.Opened == 0 || c.Before.Opened != 0 {
+		return
+	}
+	if found := t.seriesOf(c); found != nil && found.steady && t.rule != CountProbes {
+		return
+	}
+	if c.Opened-a.latest < t.cfg.QuietFor {
+		a.crowded = max(a.crowded, c.Opened)
+	}
+	a.latest = max(a.latest, c.Opened)
+}
+
+// addClosed adds a connection whose end an event has reported.
+func (t *Tracker) addClosed(c *ledger.Conn) {
+	if c.Info.Sent > 0 {
+		t.accepted[c.Local.Port()] = true
+	}
+	if c.New && c.Opened == 0 {
+		t.bare++
+	}
+	came := c.Ended
+	if !c.Unseen {
+		came -= c.Info.LastReceived
+	}
+	t.forget(c, came)
+}
+
+// forget keeps only the activity of a closed connection. One that may be a health probe joins
+// the series of its key; came is when the last byte was received.
+func (t *Tracker) forget(c *ledger.Conn, came moment) {
+	t.noteActivity(c)
+	switch {
+	case c.Shut:
+		t.closed.add(activity{opened: c.Opened})
+		t.shut = max(t.shut, c.Moved)
+	case c.Opened == 0 || t.sample.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
+		t.closed.add(activityOf(c))
+	default:
+		t.addToSeries(c, came)
+	}
+}
+
+// finish makes the verdict that of the latest complete sample. After an incomplete sample the
 // program may have made progress. What clients do is no progress.
-func (t *Tracker) finish() {
-	y := &t.current
-	t.dropMissing()
+func (t *Tracker) finish(shutSilence time.Duration) {
+	y := &t.draft
 	waiting := t.longestQueue()
 	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.latest.Incomplete {
-		t.progressAt = t.now
+		t.progressAt = t.sample.Now
 	}
-	t.addSeries()
-	t.conclude(y)
-	y.LastNew = t.time(y.opened)
-	y.LastByte = t.time(y.moved)
+	lastOther := t.addSeries()
+	t.conclude(y, lastOther, shutSilence)
+	y.LastNew = t.sample.Time(y.opened)
+	y.LastByte = t.sample.Time(y.moved)
+	y.LastOther = t.sample.Time(lastOther)
 	y.Cause = t.cause(waiting)
 	t.recognize(&y.Cause)
 	y.More = t.latest.More
@@ -190,24 +248,43 @@ func (t *Tracker) finish() {
 	t.latest = y.Sample
 }
 
+// longestQueue returns the longest accept queue in which connections wait for the program, without
+// any if no connection waits. A connection to a port that the program never accepts from does not
+// wait, unless the connection has sent something or is not shown.
+func (t *Tracker) longestQueue() (longest Cause) {
+	for i := range t.sample.Others {
+		s := &t.sample.Others[i]
+		n := int(s.Unread)
+		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
+		port := s.Local.Port()
+		if isQueue && n > longest.Connections && (t.accepted[port] || t.draft.wanted > 0) {
+			longest = Cause{Kind: AcceptQueue, Peer: t.queued, Port: port, Connections: n}
+			t.queuedAt = t.sample.Now
+		}
+	}
+	return longest
+}
+
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
-func (t *Tracker) addUnseen(rest *Rest) {
+func (t *Tracker) addUnseen() {
 	a := &t.arrivals
+	rest := &t.sample.Rest
+	now := t.sample.Now
 	if rest.NewSource { // connections may have come between the last sample of the former source and now
-		t.queuedAt = t.now
+		t.queuedAt = now
 	}
 	if !rest.MissedAt.IsZero() {
-		t.markActive(t.moment(rest.MissedAt))
+		t.markActive(t.sample.Moment(rest.MissedAt))
 	}
 	if rest.Opened > a.accepted-t.latest.Accepted { // until the event tells more
-		t.current.add(activity{t.now, t.now})
+		t.draft.add(activity{now, now})
 	}
 	if rest.Accepted > 0 {
-		t.markActive(t.now)
-		a.count(t.now-trigger, rest.Accepted)
+		t.markActive(now)
+		a.count(now-trigger, rest.Accepted)
 	}
-	if rest.Segments && t.current.bytesUnknown { // any segment may have carried bytes of an open connection
-		t.closed.add(activity{moved: t.now})
+	if rest.Segments && t.draft.bytesUnknown { // any segment may have carried bytes of an open connection
+		t.closed.add(activity{moved: now})
 	}
 }
 

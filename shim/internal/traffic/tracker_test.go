@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -14,7 +15,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, seen := range []bool{false, true} {
 		w := world.World{}
-		tr := traffic.New(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, world.Start)
+		tr := world.NewHold(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)})
 		l := world.Parse("at=-5 answered").Lives[0]
 		l.ID = 7
 		if seen {
@@ -24,10 +25,10 @@ func TestReset(t *testing.T) {
 		sock := l.At(s(1))
 		sock.State, sock.Unsent = tcp.Close, 65538
 		sock.Info = tcp.Info{LastReceived: s(1e6)}
-		var closed []traffic.Closed
+		var closed []world.Closed
 		for _, end := range []string{"0.0.0.0:0", "[::]:0", "10.0.0.1:0"} {
 			sock.Remote = netip.MustParseAddrPort(end)
-			closed = append(closed, traffic.Closed{sock, world.Start.Add(s(1))})
+			closed = append(closed, world.Closed{Socket: sock, At: world.Start.Add(s(1))})
 		}
 		w.Lives = nil
 		w.Sample(tr, s(1), closed...)
@@ -46,18 +47,18 @@ func TestNothingAllocated(t *testing.T) {
 		l.ID, l.Shown.WithoutInfo = uint64(i+1), i%2 == 0
 		w.Lives = append(w.Lives, l)
 	}
-	tr := traffic.New(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, world.Start)
+	tr := world.NewHold(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)})
 	var socks []tcp.Socket
 	for i := range w.Lives {
 		socks = append(socks, w.Lives[i].At(0))
 		socks[i].Cookie *= uint64(i % 3) // a third has no cookie
 	}
 	sample := func() {
-		tr.Begin(world.Start)
+		tr.Ledger.Begin(world.Start)
 		for i := range socks {
-			tr.Observe(&socks[i])
+			tr.Ledger.Observe(&socks[i], ledger.Clients)
 		}
-		tr.End(traffic.Rest{})
+		tr.End(ledger.Rest{})
 	}
 	sample()
 	if n := testing.AllocsPerRun(10, sample); n > 0 {

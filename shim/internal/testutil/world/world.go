@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -111,22 +112,47 @@ func (l *Life) retransmit(sock *tcp.Socket, now time.Duration) {
 	}
 }
 
+// Closed is the event of a connection's end, read at a time.
+type Closed struct {
+	Socket tcp.Socket
+	At     time.Time
+}
+
 // closed returns the event of the connection's end, read at a time.
-func (l *Life) closed(read time.Duration) traffic.Closed {
+func (l *Life) closed(read time.Duration) Closed {
 	sock := l.At(l.Close)
 	sock.State = tcp.Close
-	return traffic.Closed{Socket: sock, At: Start.Add(read)}
+	return Closed{sock, Start.Add(read)}
+}
+
+// Hold is a ledger with the judgment of its samples.
+type Hold struct {
+	*traffic.Tracker
+	Ledger      *ledger.Ledger
+	Latest      *ledger.Sample
+	ShutSilence time.Duration
+}
+
+// NewHold returns a Hold that has seen nothing.
+func NewHold(cfg traffic.Config) *Hold {
+	return &Hold{traffic.New(cfg), ledger.New(cfg.Ledger(Start)), nil, cfg.QuietFor}
+}
+
+// End ends a sample of the ledger.
+func (h *Hold) End(rest ledger.Rest) {
+	h.Latest = h.Ledger.End(rest)
+	h.Judge(h.Latest, h.ShutSilence)
 }
 
 // World is a set of connections, and how samples show the connections.
 type World struct {
 	traffic.Config
 	Lives  []Life
-	Events bool                                        // events report ends
-	Late   time.Duration                               // how late events are read
-	Lag    time.Duration                               // how much longer than Config.Poll the interval is
-	Then   func(t *traffic.Tracker, now time.Duration) // called after each sample
-	Pause  func() time.Duration                        // between two samples, in place of Config.Poll
+	Events bool                             // events report ends
+	Late   time.Duration                    // how late events are read
+	Lag    time.Duration                    // how much longer than Config.Poll the interval is
+	Then   func(h *Hold, now time.Duration) // called after each sample
+	Pause  func() time.Duration             // between two samples, in place of Config.Poll
 
 	Incomplete Span          // the samples that are
 	waiting    int           // connections in the listener's queue
@@ -144,7 +170,7 @@ type Span struct{ From, To time.Duration }
 func (s Span) has(now time.Duration) bool { return s.From <= now && now < s.To }
 
 // Until takes samples until cond holds, and returns when; or limit, if cond never holds.
-func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (time.Duration, *traffic.Tracker) {
+func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (time.Duration, *Hold) {
 	w.Poll = cmp.Or(w.Poll, Seconds(0.25))
 	w.MaxSilence = cmp.Or(w.MaxSilence, Seconds(30))
 	w.QuietFor = cmp.Or(w.QuietFor, Seconds(3))
@@ -153,20 +179,20 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 	}
 	ends := slices.Clone(w.Lives)
 	slices.SortStableFunc(ends, func(a, b Life) int { return cmp.Compare(a.Close, b.Close) })
-	t := traffic.New(w.Config, Start)
+	h := NewHold(w.Config)
 	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
-		var closed []traffic.Closed
+		var closed []Closed
 		for ; len(ends) > 0 && ends[0].Close <= now-w.Late; ends = ends[1:] {
 			if l := ends[0]; w.Events && l.Close > 0 && !l.Shown.Unreported {
 				closed = append(closed, l.closed(l.Close+w.Late))
 			}
 		}
-		w.Sample(t, now, closed...)
-		if cond(t.Sample().Verdict) {
-			return now, t
+		w.Sample(h, now, closed...)
+		if cond(h.Sample().Verdict) {
+			return now, h
 		}
 	}
-	return limit, t
+	return limit, h
 }
 
 func (w *World) pause() time.Duration {
@@ -176,30 +202,33 @@ func (w *World) pause() time.Duration {
 	return w.Poll
 }
 
-// Sample shows the tracker all that is open.
-func (w *World) Sample(t *traffic.Tracker, now time.Duration, closed ...traffic.Closed) {
-	t.Begin(Start.Add(now))
+// Sample shows all that is open.
+func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
+	h.Ledger.Begin(Start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
 	if w.queued.has(now) {
 		listener.Unread = uint32(w.waiting)
 	}
-	t.Observe(&listener)
+	h.Ledger.Observe(&listener, ledger.Clients)
 	for i := range w.Lives {
 		if l := &w.Lives[i]; !w.Incomplete.has(now) && l.Open <= now && (l.Close == 0 || now < l.Close) {
 			sock := l.At(now)
-			t.Observe(&sock)
+			h.Ledger.Observe(&sock, ledger.Clients)
 		}
 	}
-	rest := traffic.Rest{
-		Closed: closed, Incomplete: w.Incomplete.has(now), NewSource: w.source > 0 && w.source == now,
+	for i := range closed {
+		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
+	}
+	rest := ledger.Rest{
+		Incomplete: w.Incomplete.has(now), NewSource: w.source > 0 && w.source == now,
 		Accepted: figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
 	}
 	if w.missed.has(now) {
 		rest.MissedAt = Start.Add(now)
 	}
-	t.End(rest)
+	h.End(rest)
 	if w.Then != nil {
-		w.Then(t, now)
+		w.Then(h, now)
 	}
 }
 

@@ -1,4 +1,4 @@
-package traffic
+package ledger
 
 import (
 	"time"
@@ -42,7 +42,7 @@ const (
 // side, a pure ACK as well.
 func Classify(s *tcp.Socket, usual Usual) RequestState {
 	switch {
-	case s.State == tcp.Listen || s.State == tcp.TimeWait || peerGone(s):
+	case s.State == tcp.Listen || s.State == tcp.TimeWait || PeerGone(s):
 		return Idle
 	case s.Unread > 0 || s.Unsent > 0:
 		return InFlight
@@ -54,7 +54,7 @@ func Classify(s *tcp.Socket, usual Usual) RequestState {
 func LastRequest(s *tcp.Socket, usual Usual) RequestState {
 	info := &s.Info
 	switch {
-	case !s.HasInfo || !mayReceive(s) || info.Received == 0:
+	case !s.HasInfo || !IsOpen(s) || info.Received == 0:
 		return Idle
 	case info.Sent == 0 || info.LastReceived < info.LastSent:
 		return InFlight
@@ -68,13 +68,6 @@ func LastRequest(s *tcp.Socket, usual Usual) RequestState {
 		return Idle
 	}
 	return Tie
-}
-
-// NeedsPingPong reports whether Info.PingPong may tell if a request is in flight. A waiting
-// request has had a pure ACK by now.
-func NeedsPingPong(s *tcp.Socket) bool {
-	isTie := !s.Info.PingPong && Classify(s, Usual{}) == Tie
-	return isTie && s.State == tcp.Established && s.Info.LastSent >= maxDelayedACK
 }
 
 // Usual is what the connections of a container without a waiting request have in common.
@@ -123,16 +116,12 @@ const maxRetries = 6
 // answerTime is how long a peer that was away may take to answer a retransmission.
 const answerTime = time.Second
 
-// peerGone reports whether the peer no longer answers. The latest retransmission has had its
+// PeerGone reports whether the peer no longer answers. The latest retransmission has had its
 // time.
-func peerGone(s *tcp.Socket) bool {
+func PeerGone(s *tcp.Socket) bool {
 	waits := s.Retries == maxRetries && s.HasInfo && s.Info.LastSent < answerTime
 	return s.Retries >= maxRetries && !waits
 }
-
-// mayReceive reports whether the program may still answer: a peer that has closed its end
-// may wait for the response.
-func mayReceive(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
 
 // ackedLate reports whether the latest ACK came long after the last response, as that of a
 // keep-alive probe does.
@@ -144,9 +133,10 @@ const maxDelayedACK = 800 * time.Millisecond
 
 // judgment is the state of the last request in the latest sample with empty queues.
 type judgment struct {
-	request  RequestState
+	shown    RequestState // in the latest sample
+	state    RequestState
 	doubtful bool   // a tie whose request may have come in several segments, see Classify
-	since    moment // when the last byte moved, PINGs aside
+	since    Moment // when the last byte moved, PINGs aside
 	in, out  uint64 // bytes received and sent by then
 }
 
@@ -154,39 +144,56 @@ type judgment struct {
 // responses: a PING and its ACK, of 17 bytes each, or 39 and 46 over TLS.
 const MaxControlBytes = 64
 
-// judge returns the state of the last request. PINGs do not end a request, and while no byte
+// judge notes the state of the last request. PINGs do not end a request, and while no byte
 // moves the ACK of a keep-alive probe changes nothing. A PING on an idle connection holds,
 // since its ACK looks like a request. Bytes sent again do not count.
-func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
+func (c *Conn) judge(usual Usual) {
+	s := &c.Socket
+	last := c.request
 	state := Classify(s, usual)
-	if peerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !mayReceive(s) {
-		c.since = c.moved
-		return state
+	if PeerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !IsOpen(s) {
+		c.request.shown = state
+		c.request.since = c.Moved
+		return
 	}
-	last := c.judgment
-	in := c.received - last.in
-	out := c.sent - last.out
+	in := c.Received - last.in
+	out := c.Sent - last.out
 	silent := in == 0 && out == 0
-	stillWaits := silent && last.request == InFlight
-	isProbeACK := silent && ackedLate(s) && (last.request == Idle || last.doubtful)
-	isPING := !silent && in == out && out <= MaxControlBytes && last.request != Idle
-	c.judgment = judgment{request: state, since: c.moved, in: c.received, out: c.sent}
+	stillWaits := silent && last.state == InFlight
+	isProbeACK := silent && ackedLate(s) && (last.state == Idle || last.doubtful)
+	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
+	next := judgment{state: state, since: c.Moved, in: c.Received, out: c.Sent}
 	switch {
 	case stillWaits || isProbeACK || isPING:
-		c.request = last.request
-		c.since = last.since
-	case last.request == InFlight && out == 0 && in <= MaxControlBytes: // a PING, whose ACK is to come
-		c.judgment = last
-		return state
+		next.state = last.state
+		next.since = last.since
+	case last.state == InFlight && out == 0 && in <= MaxControlBytes: // a PING, whose ACK is to come
+		c.request.shown = state
+		return
 	}
-	c.doubtful = c.request == Tie && (last.doubtful && silent || !ackedLate(s) && !usual.answered(&s.Info))
-	return c.request
+	isDoubtful := last.doubtful && silent || !ackedLate(s) && !usual.answered(&s.Info)
+	next.doubtful = next.state == Tie && isDoubtful
+	next.shown = next.state
+	c.request = next
 }
 
-// partlyRead reports whether the program may have read a part of a request whose rest is
+// noteSilence notes how long the last request has been silent in the hold. A tie in ping-pong mode
+// has probably been answered after maxTie.
+func (c *Conn) noteSilence(now Moment, maxTie time.Duration) {
+	r := &c.request
+	if r.shown == Tie && c.Info.PingPong && now >= r.since+maxTie {
+		r.shown = Idle
+		r.state = Idle
+	}
+	if r.shown == InFlight {
+		c.Waited = max(c.Waited, now-max(c.Moved, Trigger))
+	}
+}
+
+// PartlyRead reports whether the program may have read a part of a request whose rest is
 // unread. Before the first sample with an empty queue only an untouched first request is
 // certain: what was read of a kept connection may have been earlier requests.
-func (c *conn) partlyRead(s *tcp.Socket) bool {
-	read := s.Info.Received - min(uint64(s.Unread), s.Info.Received)
-	return s.HasInfo && (c.request != Idle || read > c.in)
+func (c *Conn) PartlyRead() bool {
+	read := c.Info.Received - min(uint64(c.Unread), c.Info.Received)
+	return c.HasInfo && (c.request.state != Idle || read > c.request.in)
 }

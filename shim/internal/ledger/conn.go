@@ -1,0 +1,177 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Moment is a time, cheap to compare and to keep for each connection: the time since long
+// before the trigger. The zero Moment is before all others.
+type Moment = time.Duration
+
+// Trigger is the moment of the trigger.
+const Trigger Moment = 1 << 61
+
+// Side says whose business a socket is.
+type Side uint8
+
+// The sides.
+const (
+	Clients Side = iota // a listener of the container, or a connection to it
+	Own                 // a connection of the container to itself
+	Ignored             // by Config, or of a port that does not count
+)
+
+// Fate is what a sample says about a connection.
+type Fate uint8
+
+// The fates.
+const (
+	Shown   Fate = iota // the socket is in the sample
+	Missing             // is not in the sample, and an event may yet report its end
+	Closed              // an event has reported the end since the sample before
+	Lost                // has been missing for Config.Late: taken for closed
+)
+
+// Conn is a connection as the latest sample or the event of its end has shown the socket. A
+// connection that is shown, and has ended before the sample does, is in the sample twice: first
+// as it was shown.
+type Conn struct {
+	tcp.Socket             // in the state tcp.Close if Closed
+	Was        *tcp.Socket // the latest that was open; nil as long as the connection is
+	Before     Before      // the sample
+
+	Fate  Fate
+	Side  Side
+	First bool // no earlier sample has shown the connection
+	New   bool // came after the trigger
+	Shut  bool // for reading, as lameduck notes: the program may leave unread what still comes
+	Memo  any  // what package letgo keeps of the connection, and nobody else reads
+
+	// The counters are the highest that were shown.
+	Received uint64 // bytes
+	Sent     uint64 // bytes, those sent again counted once
+	Accepted bool   // by the program
+	Served   bool   // the program has read or sent a byte since the sample before
+	Unseen   bool   // bytes may have moved that the source does not show
+
+	Opened     Moment        // when the first byte came on a new connection; 0: none has
+	Moved      Moment        // when the latest byte moved; 0: never
+	SendsSince Moment        // the first byte sent after the last one received; 0: none
+	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
+	Waited     time.Duration // the longest silence of the last request in the hold
+	Seen       Moment        // the latest sample that shows the connection; 0: none
+	Ended      Moment        // when the event was read, if Closed
+
+	request  judgment
+	pingPong pingPong
+
+	missedAt Moment // the first sample after Seen
+	listed   Moment // the latest sample that shows the socket, or what the kernel keeps of it
+	index    int    // in the current sample
+	isOver   bool   // an event has reported the end, or the connection is Lost
+	decision
+}
+
+// decision says whether both ends are the container's.
+type decision struct{ isMade, isOwn bool }
+
+// Before is what the sample before showed of a connection.
+type Before struct {
+	Received, Sent         uint64
+	Segments, SentSegments uint32
+	Unread, Unsent         uint32
+	Opened, Moved          Moment
+	Accepted               bool
+}
+
+// Request returns the state of the last request.
+func (c *Conn) Request() RequestState { return c.request.shown }
+
+// WaitsSince returns when the last byte moved before the last request waited, PINGs aside.
+func (c *Conn) WaitsSince() Moment { return c.request.since }
+
+// IsOpen reports whether the program may still answer: a peer that has closed its end may wait
+// for the response.
+func IsOpen(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
+
+// LastOpen returns the socket as it was the latest time that it was open.
+func (c *Conn) LastOpen() *tcp.Socket {
+	if c.Was != nil {
+		return c.Was
+	}
+	return &c.Socket
+}
+
+// update compares s with the connection as it was before, and remembers s. A source without
+// counters shows only that a queue has changed, and of a connection reset by the program the
+// kernel keeps only the peer's address: bytes may have moved unseen. Bytes sent again are no
+// activity. Nor are bytes sent before the first one received, a greeting.
+func (c *Conn) update(s *tcp.Socket, now Moment) {
+	c.Before = Before{
+		c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Opened, c.Moved, c.Accepted,
+	}
+	if IsOpen(&c.Socket) && !IsOpen(s) {
+		was := c.Socket
+		c.Was = &was
+	}
+	c.Socket = *s
+	c.Received = max(c.Received, s.Info.Received)
+	c.Sent = max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
+	c.Accepted = c.Accepted || s.Inode != 0
+	c.Served, c.Unseen = false, false
+	c.move(s, now)
+	if c.New && c.Opened == 0 && (c.Unseen || !ReceivedNothing(s)) {
+		c.Opened = now
+	}
+}
+
+// move notes when bytes have moved.
+func (c *Conn) move(s *tcp.Socket, now Moment) {
+	before := &c.Before
+	isKnown := c.Seen != 0
+	if isReset := c.Remote.Port() == 0; isReset || !c.HasInfo {
+		c.Unseen = isReset || !isKnown || c.Unread != before.Unread || c.Unsent != before.Unsent
+		if c.Unseen {
+			c.Moved = max(c.Moved, now)
+		}
+		return
+	}
+	received := c.Received > before.Received
+	sent := c.Sent > before.Sent
+	if received && !ReceivedNothing(s) {
+		c.Moved = max(c.Moved, now-c.Info.LastReceived)
+	}
+	if sent && (isKnown || !ReceivedNothing(s)) {
+		c.Moved = max(c.Moved, now-c.Info.LastSent)
+	}
+	switch {
+	case received:
+		c.SendsSince = 0
+	case sent && c.SendsSince == 0:
+		c.SendsSince = c.Moved
+	}
+	if pause := c.Moved - before.Moved; received && before.Moved != 0 && pause >= minPause {
+		c.Paused += pause
+	}
+	read := isKnown && uint64(c.Unread)+before.Received < c.Received+uint64(before.Unread)
+	c.Served = read || sent
+}
+
+// A stream that nobody answers, such as a log's, has paused for minPauses in all, in pauses
+// of at least minPause each. It holds like any other, and the report names it.
+const (
+	minPause  = 900 * time.Millisecond
+	minPauses = 1800 * time.Millisecond
+)
+
+// Unanswered reports whether the connection looks like a stream that the program never
+// answers.
+func (c *Conn) Unanswered() bool { return c.Sent == 0 && c.Paused >= minPauses }
+
+// ReceivedNothing reports whether no byte ever came from the peer, as far as the source
+// shows bytes. A FIN may be counted as a byte, and is no segment with data.
+func ReceivedNothing(s *tcp.Socket) bool {
+	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
+}

@@ -1,0 +1,311 @@
+package ledger
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Config is what a Ledger has to know of its readers.
+type Config struct {
+	Start       time.Time // the trigger
+	IgnorePorts []uint16  // local ports
+	IgnorePeers []netip.Prefix
+	Late        time.Duration // how long an event may report the end of a connection that is missing
+	MaxTie      time.Duration // how long after its last byte a Tie in ping-pong mode becomes Idle
+}
+
+// Ledger follows connections from sample to sample.
+type Ledger struct {
+	cfg      Config
+	sample   Sample
+	baseline bool             // see Sample.Baseline
+	conns    map[uint64]*Conn // by identity
+	usual    Usual
+	shown    int // of conns, in the current sample, and not closed since
+
+	lacksPingPong  bool // a connection has no valid pingPong
+	pingPongReadAt time.Time
+}
+
+// Sample is what a sample shows. The slices are valid until the next one.
+type Sample struct {
+	Start    time.Time // the trigger
+	At       time.Time // when the sample began
+	Now      Moment    // At
+	Previous Moment    // when the sample before began
+	Baseline bool      // connections that are First are older than the trigger, or not known to be new
+	Conns    []*Conn   // those shown, in their order, then those that have ended
+	Others   []Other
+	Usual    Usual
+	Rest
+}
+
+// Other is a socket that is no connection: a listener, a connection that is half open, or what
+// the kernel keeps of a closed connection until the peer closes too (see sock_diag(7)); in the
+// state tcp.Close a listener that was closed, as an event has reported.
+type Other struct {
+	tcp.Socket
+	Side Side
+	Of   *Conn     // the connection of which this is left, if samples have shown it; else nil
+	At   time.Time // of an event: when it was read
+}
+
+// Rest is the part of a sample that sockets do not show.
+type Rest struct {
+	Incomplete bool // the list of sockets could not be read to its end: nothing is known to be missing
+	NewSource  bool // the next sample comes from another source, which may identify connections differently
+
+	ReadAt   time.Time // when the list of sockets had been read
+	MissedAt time.Time // the latest time at which connections may have been missed: activity; zero: never
+	Opened   int       // connections accepted since the previous sample, events of which will come; 0: unknown
+	Accepted int       // connections the kernel accepted since the start, if new; 0: unknown, or as before
+	Segments bool      // TCP segments have arrived in the network namespace since the previous sample
+}
+
+// Moment returns a time as a Moment.
+func (s *Sample) Moment(at time.Time) Moment { return Trigger + at.Sub(s.Start) }
+
+// Time returns a moment as a time, zero for never.
+func (s *Sample) Time(m Moment) time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return s.Start.Add(m - Trigger)
+}
+
+// New returns an empty Ledger.
+func New(cfg Config) *Ledger {
+	return &Ledger{
+		cfg: cfg, sample: Sample{Start: cfg.Start}, baseline: true, conns: map[uint64]*Conn{}, usual: Usual{PureACKs: 1},
+	}
+}
+
+// Begin begins a sample.
+func (l *Ledger) Begin(now time.Time) {
+	y := &l.sample
+	y.Previous = y.Now
+	y.At = now
+	y.Now = y.Moment(now)
+	y.Baseline = l.baseline
+	y.Conns = y.Conns[:0]
+	y.Others = y.Others[:0]
+	l.shown = 0
+}
+
+// Observe adds a socket to the sample. The caller may reuse s afterwards.
+func (l *Ledger) Observe(s *tcp.Socket, side Side) {
+	side = l.side(s, side)
+	switch {
+	case s.State == tcp.Close || s.State == tcp.SynSent:
+	case isConn(s):
+		l.observe(s, side)
+	default:
+		c := l.conns[Identity(s)]
+		if c != nil {
+			c.listed = l.sample.Now
+		}
+		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side, Of: c})
+	}
+}
+
+// isConn reports whether a socket is a connection whose end the program or its client still has,
+// rather than a listener, half open, or what the kernel keeps of a connection.
+func isConn(s *tcp.Socket) bool {
+	switch s.State {
+	case tcp.Established, tcp.CloseWait, tcp.FinWait1, tcp.LastAck, tcp.Closing:
+		return true
+	case tcp.FinWait2:
+		return s.HasInfo || s.Cookie == 0
+	}
+	return false
+}
+
+// conn returns the connection of a socket. One that was over or lost is another, as is an
+// unknown one.
+func (l *Ledger) conn(s *tcp.Socket) *Conn {
+	id := Identity(s)
+	c := l.conns[id]
+	if c == nil || c.isOver {
+		next := &Conn{}
+		if c != nil {
+			next.decision = c.decision
+		}
+		l.conns[id] = next
+		return next
+	}
+	return c
+}
+
+// isShown reports whether a connection is in the current sample.
+func (l *Ledger) isShown(c *Conn) bool {
+	return c.index < len(l.sample.Conns) && l.sample.Conns[c.index] == c
+}
+
+// observe adds a connection to the sample.
+func (l *Ledger) observe(s *tcp.Socket, side Side) {
+	y := &l.sample
+	c := l.conn(s)
+	if c.Side != side { // a port has come to count, or the other end was found
+		*c = Conn{decision: c.decision}
+	}
+	if !l.isShown(c) {
+		l.shown++
+	}
+	c.listed = y.Now
+	c.First = c.Seen == 0
+	if c.First {
+		c.New = !y.Baseline
+	}
+	l.setPingPong(c, s)
+	c.update(s, y.Now)
+	if c.Received != c.Before.Received {
+		c.Waited = 0 // the next request has come
+	}
+	c.Fate = Shown
+	c.Side = side
+	c.Seen = y.Now
+	c.index = len(y.Conns)
+	y.Conns = append(y.Conns, c)
+	if side == Clients {
+		l.usual.Learn(s)
+		c.judge(l.usual)
+		c.noteSilence(y.Now, l.cfg.MaxTie)
+	}
+}
+
+// Closed adds the event of a destroyed socket, read at a time. Many connections are so short
+// that no sample shows them. A listener, or a socket that was never connected, has no remote
+// address. The kernel keeps no bytes of a connection that the program has reset. The caller may
+// reuse s afterwards.
+func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
+	y := &l.sample
+	side = l.side(s, side)
+	if s.Remote.Addr().IsUnspecified() {
+		y.Others = append(y.Others, Other{Socket: *s, Side: side, At: at})
+		return
+	}
+	c := l.conn(s)
+	if l.isShown(c) {
+		shown := *c
+		y.Conns[c.index] = &shown
+		l.shown--
+	}
+	c.First = c.Seen == 0
+	c.New = c.New || c.First
+	c.Ended = y.Moment(at)
+	c.update(s, c.Ended)
+	c.Fate = Closed
+	c.Side = side
+	c.isOver = true
+	c.listed = y.Now
+	y.Conns = append(y.Conns, c)
+}
+
+// End ends a sample, and returns it.
+func (l *Ledger) End(rest Rest) *Sample {
+	l.sample.Rest = rest
+	l.sample.Usual = l.usual
+	l.baseline = rest.NewSource || l.baseline && rest.Incomplete
+	if !rest.Incomplete {
+		l.addMissing()
+	}
+	return &l.sample
+}
+
+// decidedFor is how long after a connection its decided side is remembered, for a late event.
+const decidedFor = 5 * time.Second
+
+// addMissing adds to the sample the connections that are not shown, and forgets those of which
+// nothing is left. An event may report the end until samples of Config.Late, two at least, have
+// not shown a connection.
+func (l *Ledger) addMissing() {
+	y := &l.sample
+	if l.shown == len(l.conns) {
+		return
+	}
+	for id, c := range l.conns {
+		switch {
+		case c.Seen == y.Now && !c.isOver:
+		case c.isOver || c.Seen == 0:
+			if y.Now != c.listed && (!c.isMade || y.Now-c.listed >= decidedFor) {
+				delete(l.conns, id)
+			}
+		default:
+			c.miss(y.Now, l.cfg.Late)
+			y.Conns = append(y.Conns, c)
+		}
+	}
+}
+
+// miss notes that a sample does not show the connection. A byte may have moved until it was missed.
+func (c *Conn) miss(now Moment, late time.Duration) {
+	if c.missedAt <= c.Seen {
+		c.missedAt = now
+	}
+	c.First, c.Served = false, false
+	c.Fate = Missing
+	c.Before.Opened = c.Opened
+	if now-c.missedAt < late {
+		return
+	}
+	c.Fate = Lost
+	c.isOver = true
+	c.Moved = c.missedAt
+	if c.New && c.Opened == 0 {
+		c.Opened = c.Moved
+	}
+}
+
+// Decide notes for good whether a socket is that of a connection of the container to itself.
+func (l *Ledger) Decide(s *tcp.Socket, isOwn bool) {
+	if s.Cookie == 0 { // nothing identifies the socket in later samples
+		return
+	}
+	c := l.conns[s.Cookie]
+	if c == nil {
+		c = &Conn{listed: l.sample.Now}
+		l.conns[s.Cookie] = c
+	}
+	c.decision = decision{true, isOwn}
+}
+
+// Decided returns what was decided about a socket.
+func (l *Ledger) Decided(s *tcp.Socket) (isOwn, isMade bool) {
+	if c := l.conns[s.Cookie]; c != nil && s.Cookie != 0 {
+		return c.isOwn, c.isMade
+	}
+	return false, false
+}
+
+// Ignores reports whether a socket does not count. A listener has no peer.
+func (c *Config) Ignores(s *tcp.Socket) bool {
+	from := func(p netip.Prefix) bool { return p.Contains(s.Remote.Addr()) }
+	return slices.Contains(c.IgnorePorts, s.Local.Port()) ||
+		s.State != tcp.Listen && slices.ContainsFunc(c.IgnorePeers, from)
+}
+
+func (l *Ledger) side(s *tcp.Socket, side Side) Side {
+	if l.cfg.Ignores(s) {
+		return Ignored
+	}
+	return side
+}
+
+// Identity returns the kernel's cookie of a connection, or the ConnKey.
+func Identity(s *tcp.Socket) uint64 {
+	if s.Cookie != 0 {
+		return s.Cookie
+	}
+	return ConnKey(s.Local, s.Remote)
+}
+
+// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
+func ConnKey(local, remote netip.AddrPort) uint64 {
+	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
+}
+
+var seed = maphash.MakeSeed()

@@ -1,0 +1,195 @@
+package ledger
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// fates are the letters of the table.
+var fates = map[Fate]string{Shown: "shown", Missing: "missing", Closed: "closed", Lost: "lost"}
+
+// TestFates: what becomes of a connection that samples, a second apart, show or do not show. An
+// event may report the end of one that is missing for two seconds. Samples of a list that could not
+// be read to its end show nothing to be missing.
+func TestFates(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# samples: what each shows | what each says
+		open open            | shown,first shown
+		open - open          | shown,first missing shown
+		open - - - -         | shown,first missing missing lost -
+		open - - - open      | shown,first missing missing lost shown,first,new
+		open - close         | shown,first missing closed
+		open open+close -    | shown,first shown,closed -
+		close -              | closed,first -
+		- open open          | - shown,first,new shown,new
+		open fail fail -     | shown,first - - missing
+		fail open            | - shown,first
+		open close left - -  | shown,first closed left - -
+		open left close left | shown,first left,missing closed left
+		left                 | left,unknown
+		ignored open         | shown,first,ignored shown,first,new
+		own own open         | shown,first,own shown,own shown,first,new
+	`) {
+		l := New(Config{Late: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32")}})
+		var got []string
+		for i, what := range strings.Fields(cells[0]) {
+			now := time.Time{}.Add(time.Duration(i+1) * time.Second)
+			l.Begin(now)
+			for part := range strings.SplitSeq(what, "+") {
+				s := socket(5)
+				switch part {
+				case "open":
+					l.Observe(&s, Clients)
+				case "ignored":
+					l.Observe(&s, Ignored)
+				case "own":
+					l.Observe(&s, Own)
+				case "left":
+					s.State, s.HasInfo = tcp.FinWait2, false
+					l.Observe(&s, Clients)
+				case "close":
+					s.State = tcp.Close
+					l.Closed(&s, now, Clients)
+				}
+			}
+			got = append(got, say(l.End(Rest{Incomplete: what == "fail"})))
+		}
+		if got := strings.Join(got, " "); got != cells[1] {
+			t.Errorf("%s: %s, want %s", cells[0], got, cells[1])
+		}
+	}
+}
+
+// say says what a sample says of a connection, and that it is new if an earlier sample has not
+// shown it.
+func say(y *Sample) string {
+	var words []string
+	for i := range y.Others {
+		words = append(words, "left")
+		if y.Others[i].Of == nil {
+			words = append(words, "unknown")
+		}
+	}
+	for _, c := range y.Conns {
+		words = append(words, fates[c.Fate])
+		if c.First {
+			words = append(words, "first")
+		}
+		if c.New && c.Fate == Shown {
+			words = append(words, "new")
+		}
+		if c.Side != Clients {
+			words = append(words, map[Side]string{Own: "own", Ignored: "ignored"}[c.Side])
+		}
+	}
+	if words == nil {
+		return "-"
+	}
+	return strings.Join(words, ",")
+}
+
+// socket returns the socket of a connection.
+func socket(cookie uint64) tcp.Socket {
+	return tcp.Socket{
+		State: tcp.Established, Cookie: cookie, Inode: 1, HasInfo: true, Local: netip.MustParseAddrPort("10.0.0.1:80"),
+		Remote: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), uint16(cookie)), Info: tcp.Info{Received: 9, Sent: 9},
+	}
+}
+
+// TestDecided: a decision outlives the connection by five seconds, for a late event, and as long as
+// the kernel keeps something of it. What has no cookie cannot be told from others.
+func TestDecided(t *testing.T) {
+	l := New(Config{Late: time.Second})
+	now := time.Time{}
+	sample := func(after time.Duration, sockets ...tcp.Socket) {
+		now = now.Add(after)
+		l.Begin(now)
+		for _, s := range sockets {
+			l.Observe(&s, Own)
+		}
+		l.End(Rest{})
+	}
+	ours, theirs, half, nameless := socket(1), socket(2), socket(3), socket(0)
+	half.State = tcp.SynRecv
+	sample(time.Second, ours, theirs, nameless)
+	for _, s := range []tcp.Socket{ours, theirs, half, nameless} {
+		l.Decide(&s, s.Cookie != 2)
+	}
+	left := ours
+	left.State, left.HasInfo = tcp.TimeWait, false
+	for _, step := range []struct {
+		after time.Duration
+		shown []tcp.Socket
+		want  string
+	}{
+		{time.Second, []tcp.Socket{ours, theirs, half}, "1 own, 2, 3 own"},
+		{4 * time.Second, []tcp.Socket{left}, "1 own, 2, 3 own"},
+		{time.Second, []tcp.Socket{left}, "1 own, 2"},
+		{10 * time.Second, []tcp.Socket{left}, "1 own"},
+		{4 * time.Second, nil, "1 own"},
+		{time.Second, nil, ""},
+	} {
+		if step.after == 4*time.Second && step.shown != nil {
+			closed := ours
+			l.Closed(&closed, now, Own)
+		}
+		sample(step.after, step.shown...)
+		var decided []string
+		for _, s := range []tcp.Socket{ours, theirs, half, nameless} {
+			isOwn, isMade := l.Decided(&s)
+			if isMade {
+				decided = append(decided, strconv.Itoa(int(s.Cookie))+map[bool]string{true: " own"}[isOwn])
+			}
+		}
+		if got := strings.Join(decided, ", "); got != step.want {
+			t.Errorf("%v later, of %d sockets: %s; want %s", step.after, len(step.shown), got, step.want)
+		}
+	}
+	if n := len(l.conns); n > 0 {
+		t.Errorf("%d connections are left", n)
+	}
+}
+
+// TestMoved: what samples a second apart say has moved on a new connection. Bytes sent again, and
+// those sent before the first one received, are no activity.
+func TestMoved(t *testing.T) {
+	l := New(Config{Start: time.Unix(0, 0)})
+	l.Begin(time.Unix(0, 0))
+	l.End(Rest{})
+	for i, cells := range tables.Rows(`
+		# ages of bytes received and sent, counters of received, sent, and resent, unread | moved, opened | served
+		900 900 0 20 0 0       | never never | true
+		500 1900 100 20 0 100  | 1.5 2       | false
+		# the program has read
+		1500 2900 100 20 0 0   | 1.5 2       | true
+		2500 100 100 220 0 0   | 3.9 2       | true
+		3500 10 100 420 200 0  | 3.9 2       | false
+		10 1010 150 420 200 50 | 5.99 2      | false
+	`) {
+		s := socket(1)
+		var ages [2]time.Duration
+		info := &s.Info
+		fmt.Sscan(cells[0], &ages[0], &ages[1], &info.Received, &info.Sent, &info.Resent, &s.Unread)
+		info.LastReceived, info.LastSent = ages[0]*time.Millisecond, ages[1]*time.Millisecond
+		l.Begin(time.Unix(int64(i+1), 0))
+		l.Observe(&s, Clients)
+		c := l.End(Rest{}).Conns[0]
+		after := func(m Moment) string {
+			if m == 0 {
+				return "never"
+			}
+			return strconv.FormatFloat((m - Trigger).Seconds(), 'f', -1, 64)
+		}
+		got := []string{after(c.Moved) + " " + after(c.Opened), fmt.Sprint(c.Served)}
+		if strings.Join(got, "|") != strings.Join(cells[1:], "|") {
+			t.Errorf("%s: %q, want %q", cells[0], got, cells[1:])
+		}
+	}
+}
