@@ -22,6 +22,8 @@
 //	sockdiag ── sockets ──> ledger ── sample ─┬─> traffic ── verdict ──> loop
 //	                                          └─> letgo ──> closer
 //
+// Package watch is a loop of its own: its sampler has each sample judged by traffic and cost.
+//
 // # Rooms
 //
 // Policy is pure: the packages sig (signals in words), stop (the stop sequence), tcp (sockets
@@ -31,14 +33,14 @@
 // quote (text for people) do no I/O and know no clock. Mechanism knows no policy: sigcatch
 // (catching signals, and reaping orphans meanwhile), proc (starting, signaling and reaping processes), observe (sampling), with
 // scope (whose sockets count), closer (closing kept connections), sockdiag (netlink) and procfs
-// (/proc) below, health (the health listener), alive (the alive file), stderr and termlog (output
+// (/proc) below, watch (what a stop costs that others carry out), health (the health listener), alive (the alive file), stderr and termlog (output
 // that never delays a stop). The folders of e2e test the built binary, and testutil serves tests.
 // walls_test.go tests which package may import which.
 //
 // # Entry points
 //
 // [Run] runs a command. [Hold] is the same loop without a command, for a preStop hook.
-// [Watch] shows samples without the loop. [Config] is plain values, of which package plan makes
+// [Watch] is the loop of package watch. [Config] is plain values, of which package plan makes
 // the plan. [Review] makes a plan for people who look at it before it runs.
 //
 // # Invariants

@@ -21,7 +21,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
@@ -374,22 +373,6 @@ func TestGapInJSON(t *testing.T) {
 	for inJSON, want := range map[bool]string{false: "lameduck: 7 lines dropped", true: `"level":"warn","message":"7 lines dropped`} {
 		if line := newStderr(2, inJSON).DroppedText(7); !strings.Contains(line, want) {
 			t.Errorf("it says %s", line)
-		}
-	}
-}
-
-// TestViewOfSlowRequest: a request that was silent before the first view is in flight, as
-// for a hold that begins with the view, and is given up as late as in that hold.
-func TestViewOfSlowRequest(t *testing.T) {
-	first := time.Unix(1_000_000_000, 0)
-	v := &watch{start: first.Add(-known), givesUp: first.Add(30 * time.Second)}
-	s := &observe.Snapshot{Sample: traffic.Sample{
-		Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
-	}}
-	for after, inFlight := range map[time.Duration]int{0: 1, 29 * time.Second: 1, 30 * time.Second: 0} {
-		view := v.view(first.Add(after), s)
-		if view.InFlight != inFlight || view.Quiet != (inFlight == 0) || !view.Settled {
-			t.Errorf("after %v: %+v, want %d in flight", after, view, inFlight)
 		}
 	}
 }

@@ -24,7 +24,7 @@ const module = "github.com/lameduck-init/lameduck/"
 var walls = map[string]string{
 	"cmd/lameduck":     "cli shim",
 	"cmd/internal/cli": "kong shim",
-	"shim":             "alive check cost health observe plan preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
+	"shim":             "alive check health observe plan preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix watch",
 
 	"shim/internal/alive":    "unix",
 	"shim/internal/check":    "pure: fmt net/netip strconv strings",
@@ -33,7 +33,7 @@ var walls = map[string]string{
 	"shim/internal/health":   "check unix",
 	"shim/internal/ledger":   "pure: hash/maphash net/netip slices time tcp",
 	"shim/internal/letgo":    "pure: cmp net/netip slices time ledger tcp",
-	"shim/internal/observe":  "alive closer cost health ledger letgo procfs scope sockdiag stop tcp traffic unix",
+	"shim/internal/observe":  "alive closer health ledger letgo procfs scope sockdiag stop tcp traffic unix",
 	"shim/internal/plan":     "pure: cmp errors fmt math net/netip slices strings time check preset quote report sig stop traffic",
 	"shim/internal/preset":   "pure: fmt path slices strconv strings sync time sig stop",
 	"shim/internal/proc":     "procfs sig sigcatch unix",
@@ -49,6 +49,7 @@ var walls = map[string]string{
 	"shim/internal/tcp":      "pure: math net/netip slices time",
 	"shim/internal/termlog":  "quote unix",
 	"shim/internal/traffic":  "pure: cmp net/netip slices time ledger stop tcp",
+	"shim/internal/watch":    "cost ledger observe plan report sig sigcatch stderr stop termlog traffic unix",
 
 	// For tests only.
 	"shim/internal/e2e/box":         "github.com/creack/pty proc sig tables testutil testutil/netns unix",

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -39,26 +40,29 @@ func (r *Result) Cut() (n int) {
 	return n
 }
 
-// Result returns the result up to the latest sample.
-func (t *Tracker) Result() Result {
-	r := t.result
+// clone returns a copy that the next sample does not change.
+func (r Result) clone() Result {
 	r.Ends = slices.Clone(r.Ends)
 	r.PerSecond = slices.Clone(r.PerSecond)
 	return r
 }
 
-// updatePorts finds the ports that have ended, and those that listen again. When none is left
-// that has ended, what was counted is forgotten.
-func (t *Tracker) updatePorts(rest *Rest) {
+// hasEnded reports whether a port has ended.
+func (r *Result) hasEnded(port uint16) bool {
+	return slices.ContainsFunc(r.Ends, func(e End) bool { return e.Port == port })
+}
+
+// updatePorts finds the ports that have ended, and those that listen again.
+func (t *Tracker) updatePorts() {
 	r := &t.result
 	r.Listening = nil
 	for port, seen := range t.listens {
-		if seen.Equal(t.now) {
+		if seen.Equal(t.sample.At) {
 			r.Listening = append(r.Listening, port)
 			continue
 		}
 		delete(t.listens, port)
-		end := End{Port: port, At: rest.Now, since: seen}
+		end := End{Port: port, At: t.sample.ReadAt, since: seen}
 		if at, known := t.closedAt[port]; known {
 			end.At, end.since = at, at
 		}
@@ -66,7 +70,7 @@ func (t *Tracker) updatePorts(rest *Rest) {
 	}
 	// A sample may list a listener whose event comes before the sample ends.
 	for port, at := range t.closedAt {
-		if at.Before(t.now) {
+		if at.Before(t.sample.At) {
 			delete(t.closedAt, port)
 		}
 	}
@@ -78,18 +82,27 @@ func (t *Tracker) updatePorts(rest *Rest) {
 		}
 		return returned
 	})
-	if len(r.Ends) == 0 {
-		*r = Result{Listening: r.Listening, Returned: r.Returned}
-		t.resets = t.counted
-		t.explained -= t.inCounted
-		t.lost = 0
-		clear(t.leftovers)
-		t.probes = rest.Probes
-	}
-	r.Open = 0
-	for _, c := range t.conns {
-		if c.at.Equal(t.now) && slices.ContainsFunc(r.Ends, func(e End) bool { return e.Port == c.port }) {
-			r.Open++
+}
+
+// forget forgets what was counted: no port is left that has ended.
+func (t *Tracker) forget(probes []traffic.Pattern) {
+	t.result = Result{Listening: t.result.Listening, Returned: t.result.Returned}
+	t.lost = 0
+	clear(t.leftovers)
+	t.probes = probes
+}
+
+// countOpen counts the connections that the server has not closed, or closes.
+func (t *Tracker) countOpen() {
+	t.result.Open = 0
+	for _, c := range t.sample.Conns {
+		wasOpen := c.Was != nil || ledger.IsOpen(&c.Socket)
+		switch {
+		case !wasOpen || !t.result.hasEnded(c.Local.Port()):
+		case c.Fate == ledger.Shown:
+			t.result.Open++
+		case c.Fate == ledger.Closed && c.Seen == t.sample.Now: // was counted
+			t.result.Open--
 		}
 	}
 }
@@ -115,10 +128,10 @@ func (t *Tracker) countCut(missed bool) {
 			if c.port != 0 {
 				e.Cut++
 			}
-			t.leftovers[c.key] = leftover{sample: t.sample}
+			t.leftovers[c.key] = notShown
 			return true
 		}
-		return t.now.Sub(c.at) > LateEvent+justBefore
+		return t.sample.At.Sub(c.at) > LateEvent+justBefore
 	})
 }
 
@@ -126,12 +139,11 @@ func (t *Tracker) countCut(missed bool) {
 // neither a list of sockets shows them, nor has the client closed its end.
 func (t *Tracker) countLeftovers() {
 	for key, l := range t.leftovers {
-		switch {
-		case l.clientClosed:
+		if l != shown {
 			delete(t.leftovers, key)
-		case l.sample < t.sample:
-			delete(t.leftovers, key)
-			t.explained++
+		}
+		if l == notShown {
+			t.expected++
 		}
 	}
 }
@@ -142,11 +154,11 @@ func (t *Tracker) countRefused() {
 	if len(r.Ends) == 0 {
 		return
 	}
-	if t.uncounted != nil {
-		r.Uncounted = t.uncounted
+	if t.sample.Uncounted != nil {
+		r.Uncounted = t.sample.Uncounted
 		return
 	}
-	lost := max(int(t.counted-t.resets)-t.explained, 0)
+	lost := max(int(t.sample.Resets)-t.expected, 0)
 	n := lost - t.lost
 	t.lost = lost
 	if n == 1 && t.isProbe() {
@@ -155,10 +167,10 @@ func (t *Tracker) countRefused() {
 	}
 	r.Refused += n
 	if n > 0 {
-		r.LastRefused = t.now
+		r.LastRefused = t.sample.At
 	}
 	// Where the sample was frozen, the port has ended long after the sample began.
-	second := max(int(t.now.Sub(r.Ends[0].At)/time.Second), 0)
+	second := max(int(t.sample.At.Sub(r.Ends[0].At)/time.Second), 0)
 	if n == 0 || second >= maxSeconds {
 		return
 	}
@@ -177,7 +189,7 @@ const probeTolerance = 150 * time.Millisecond
 // isProbe reports whether a known health probe is due now.
 func (t *Tracker) isProbe() bool {
 	return slices.ContainsFunc(t.probes, func(p traffic.Pattern) bool {
-		since := t.now.Sub(p.Last)
+		since := t.sample.At.Sub(p.Last)
 		return (since - since.Round(p.Period)).Abs() <= max(p.Period/20, probeTolerance)
 	})
 }

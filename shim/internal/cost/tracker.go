@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -9,59 +8,39 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Tracker follows the ports that listen from sample to sample. A sample is a call of Begin, a
-// call of Observe for each socket, and a call of End.
+// Tracker follows the ports that listen from sample to sample. The port of a socket that the
+// ledger ignores is not followed.
 type Tracker struct {
-	cfg    ledger.Config // what does not count
 	result Result
-	usual  ledger.Usual
+	sample *ledger.Sample // the current
 
-	sample int       // the number of the current sample
-	now    time.Time // of the current sample
-	lost   int       // resets since the first end of a port, as of the sample before
+	serves   map[uint16]bool      // ports that have listened and are not followed
+	listens  map[uint16]time.Time // the latest sample in which each port listened
+	closedAt map[uint16]time.Time // when the latest listener of each port closed, by its event
+	probes   []traffic.Pattern    // health probes, as of the latest sample without an ended port
 
-	serves    map[uint16]bool      // ports that have listened and are not followed
-	listens   map[uint16]time.Time // the latest sample in which each port listened
-	closedAt  map[uint16]time.Time // when the latest listener of each port closed, by its event
-	conns     map[uint64]conn      // open connections, by identity
-	recent    []closed             // connections that have closed with a request in flight
-	leftovers map[uint64]leftover  // of such connections, by ConnKey
-	resets    uint64               // OutRsts at the latest sample without an ended port
-	explained int                  // resets since then that refused no connection
-	inCounted int                  // those of explained that counted includes
-	counted   uint64               // OutRsts at the current sample
-	uncounted error                // why counted is not known
-	probes    []traffic.Pattern    // health probes, as of the latest sample without an ended port
+	recent    []closed            // connections that have closed with a request in flight
+	leftovers map[uint64]leftover // of such connections, by ConnKey
+	expected  int                 // what OutRsts would be if no connection had been refused since the first end of a port
+	lost      int                 // resets beyond that, as of the sample before
 }
 
-// conn is an open connection in the latest sample that showed it.
-type conn struct {
-	closed
-	segments, sentSegments uint32
-	inFlight               bool // a request
-	sending                bool // the kernel has more of the response than it may send
-	accepted               bool // by the server
-}
-
-// closed is a connection that the server's end has closed, or may close.
+// closed is a connection that the server's end has closed.
 type closed struct {
-	port uint16    // 0: the request was sent from here
-	key  uint64    // a ConnKey
-	at   time.Time // when; of an open connection, when it was seen last
+	port uint16 // 0: the request was sent from here
+	key  uint64 // a ConnKey
+	at   time.Time
 }
 
 // leftover is what the kernel keeps of a connection that the server has closed, until the
 // client closes it too (TIME_WAIT) or sends more, which is answered with a reset.
-type leftover struct {
-	sample       int // the latest that may show it
-	clientClosed bool
-}
+type leftover uint8
 
-// Closed is a closed socket as the kernel last knew it.
-type Closed struct {
-	Socket tcp.Socket
-	At     time.Time // when the event was read
-}
+const (
+	notShown leftover = iota // in the current sample
+	shown
+	clientClosed
+)
 
 // justBefore is how long before its port ends a connection may be cut by the same end: the
 // processes of a server do not end all at once, and that with the last listener may be late.
@@ -70,163 +49,177 @@ const justBefore = 250 * time.Millisecond
 // LateEvent is how late the event of a destroyed socket may be: events have low priority.
 const LateEvent = 500 * time.Millisecond
 
-// New returns a Tracker that leaves out what cfg ignores. No port listens yet.
-func New(cfg ledger.Config) *Tracker {
+// New returns a Tracker. No port listens yet.
+func New() *Tracker {
 	return &Tracker{
-		cfg: cfg, usual: ledger.Usual{PureACKs: 1},
 		serves: map[uint16]bool{}, listens: map[uint16]time.Time{}, closedAt: map[uint16]time.Time{},
-		conns: map[uint64]conn{}, leftovers: map[uint64]leftover{},
+		leftovers: map[uint64]leftover{},
 	}
 }
 
-// Begin begins a sample, with OutRsts of /proc/net/snmp, or why it is not known. The events read
-// before the counter have been added, and those read afterwards are yet to be.
-func (t *Tracker) Begin(now time.Time, resets uint64, uncounted error) {
-	t.counted = resets
-	t.uncounted = uncounted
-	t.inCounted = t.explained
-	t.now = now
-	t.sample++
+// NeedsTimeWait reports whether the next sample needs the sockets in TIME_WAIT.
+func (t *Tracker) NeedsTimeWait() bool { return len(t.leftovers) > 0 }
+
+// Judge adds a sample, beside which probes look like health probes, and returns the result.
+func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result {
+	t.sample = sample
 	t.result.Returned = nil
+	for key := range t.leftovers {
+		t.leftovers[key] = notShown
+	}
+	for i := range sample.Others {
+		t.addOther(&sample.Others[i])
+	}
+	uncounted := 0 // resets that the counter does not include yet
+	for _, c := range sample.Conns {
+		if t.addConn(c) {
+			t.expected++
+			if c.Ended >= sample.Now {
+				uncounted++
+			}
+		}
+	}
+	if !sample.Incomplete {
+		t.updatePorts()
+		if len(t.result.Ends) == 0 {
+			t.forget(probes)
+			t.expected = int(sample.Resets) + uncounted
+		}
+		t.countOpen()
+		t.countLeftovers()
+	}
+	t.countCut(!sample.MissedAt.IsZero())
+	t.countRefused()
+	return t.result.clone()
 }
 
-// Observe adds a socket of any port to the sample; follow says whether to follow the port. The
-// caller may reuse s afterwards.
-func (t *Tracker) Observe(s *tcp.Socket, follow bool) {
-	id := ledger.Identity(s)
-	key := ledger.ConnKey(s.Local, s.Remote)
-	if _, found := t.leftovers[key]; found && s.State != tcp.Established && s.State != tcp.CloseWait {
-		t.leftovers[key] = leftover{sample: t.sample, clientClosed: s.State == tcp.TimeWait}
+// addOther adds a socket that is no connection.
+func (t *Tracker) addOther(s *ledger.Other) {
+	port := s.Local.Port()
+	switch {
+	case s.State == tcp.Close:
+		t.closedAt[port] = t.readAt(s.At)
+	case s.State != tcp.Listen:
+		t.noteLeftover(&s.Socket)
+	case s.Side == ledger.Ignored:
+		t.serves[port] = true
+	default:
+		t.listens[port] = t.sample.At
 	}
-	if !follow || t.cfg.Ignores(s) {
-		switch s.State {
-		case tcp.Listen:
-			t.serves[s.Local.Port()] = true
-		case tcp.Established, tcp.CloseWait:
-			t.conns[id] = conn{closed: closed{port: s.Local.Port(), at: t.now}}
-		}
+}
+
+// readAt returns when an event was read: of one that came during the sample, no earlier than TERM,
+// which may have come since the sample began.
+func (t *Tracker) readAt(at time.Time) time.Time {
+	if at.Before(t.sample.At) {
+		return at
+	}
+	return later(at, t.sample.ReadAt)
+}
+
+// noteLeftover notes that the sample shows a socket which the server has closed.
+func (t *Tracker) noteLeftover(s *tcp.Socket) {
+	key := ledger.ConnKey(s.Local, s.Remote)
+	if _, found := t.leftovers[key]; !found {
 		return
 	}
-	switch s.State {
-	case tcp.Listen:
-		t.listens[s.Local.Port()] = t.now
-	case tcp.Established, tcp.CloseWait:
-		t.usual.Learn(s)
-		sending := s.HasInfo && s.Info.NotSent > 0
-		t.conns[id] = conn{
-			closed:   closed{port: s.Local.Port(), key: key, at: t.now},
-			segments: s.Info.Segments, sentSegments: s.Info.SentSegments, sending: sending,
-			inFlight: s.HasInfo && (s.Unread > 0 || sending || t.waits(s)), accepted: s.Inode != 0,
+	t.leftovers[key] = shown
+	if s.State == tcp.TimeWait {
+		t.leftovers[key] = clientClosed
+	}
+}
+
+// addConn adds a connection, and reports whether it ended with a reset that refused nobody. Where
+// many connections close at once, events are lost.
+func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
+	switch c.Fate {
+	case ledger.Shown:
+		if !ledger.IsOpen(&c.Socket) {
+			t.noteLeftover(&c.Socket)
 		}
-	default: // closed by the server
-		if c, known := t.conns[id]; known {
-			c.at = t.now // its event is still to come
-			t.conns[id] = c
+	case ledger.Closed:
+		return t.addClosed(c)
+	case ledger.Lost:
+		if c.Side != ledger.Ignored && c.Accepted && t.inFlight(c.LastOpen()) {
+			t.addCut(c.LastOpen(), t.sample.Time(c.Seen))
 		}
 	}
+	return false
+}
+
+// addCut adds a connection that has closed with a request in flight.
+func (t *Tracker) addCut(s *tcp.Socket, at time.Time) {
+	t.recent = append(t.recent, closed{s.Local.Port(), ledger.ConnKey(s.Local, s.Remote), at})
+}
+
+// inFlight reports whether a request is in flight on an open connection.
+func (t *Tracker) inFlight(s *tcp.Socket) bool {
+	return ledger.IsOpen(s) && s.HasInfo && (s.Unread > 0 || s.Info.NotSent > 0 || t.waits(s))
 }
 
 // waits reports whether the last request on a connection with empty queues waits for a
 // response. If the kernel's times do not show that, the request is answered, unless segments
 // say that there is one request more than responses.
 func (t *Tracker) waits(s *tcp.Socket) bool {
-	switch ledger.LastRequest(s, t.usual) {
+	usual := t.sample.Usual
+	switch ledger.LastRequest(s, usual) {
 	case ledger.InFlight:
 		return true
 	case ledger.Tie:
-		return s.Info.Segments > s.Info.SentSegments+t.usual.Excess
+		return s.Info.Segments > s.Info.SentSegments+usual.Excess
 	}
 	return false
 }
 
-// NeedsTimeWait reports whether the sample needs the sockets in TIME_WAIT.
-func (t *Tracker) NeedsTimeWait() bool { return len(t.leftovers) > 0 }
-
-// Rest is the part of a sample that the list of sockets does not show.
-type Rest struct {
-	Now        time.Time         // when the list of sockets had been read
-	Incomplete bool              // the list could not be read to its end
-	Missed     bool              // some events of destroyed sockets were lost
-	Probes     []traffic.Pattern // health probes
-}
-
-// End ends a sample.
-func (t *Tracker) End(rest Rest) {
-	if !rest.Incomplete {
-		t.dropMissing()
-		t.updatePorts(&rest)
-		t.countLeftovers()
-	}
-	t.countCut(rest.Missed)
-	t.countRefused()
-}
-
-// AddClosed adds the event of a destroyed socket: a listener, or a connection with
-// its last tcp_info. A connection that the program has reset has no remote port (tcp_disconnect
-// in net/ipv4/tcp.c): one that was never accepted is refused; others are no client's, such as
-// those to servers that HAProxy resets when it exits.
-func (t *Tracker) AddClosed(e *Closed) {
-	s := e.Socket
-	id := ledger.Identity(&s)
-	before, known := t.conns[id]
-	delete(t.conns, id)
-	port := s.Local.Port()
-	isReset := s.Remote.Port() == 0
+// addClosed adds the event of a connection's end, with its last tcp_info, and reports whether it
+// ended with a reset that refused nobody. A connection that the program has reset has no remote
+// port (tcp_disconnect in net/ipv4/tcp.c): one that was never accepted is refused; others are no
+// client's, such as those to servers that HAProxy resets when it exits.
+func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
+	before := c.Was
+	isReset := c.Remote.Port() == 0
+	wasAccepted := before != nil && c.Before.Accepted && c.Side != ledger.Ignored
+	wasInFlight := wasAccepted && t.inFlight(before)
+	at := t.readAt(t.sample.Time(c.Ended))
+	port := c.Local.Port()
 	switch {
-	case s.Remote.Addr().IsUnspecified():
-		t.closedAt[port] = e.At
-		return
-	case isReset && t.follows(port) && before.accepted && !before.inFlight:
-		t.explained++
-		return
 	case isReset && !t.follows(port):
 		// A client here whom we refuse looks the same, if it was never connected (connect(2)).
-		if known || !s.Remote.Addr().IsLoopback() && s.Remote.Addr() != s.Local.Addr() {
-			t.explained++
-		}
-		return
+		remote := c.Remote.Addr()
+		return before != nil || !remote.IsLoopback() && remote != c.Local.Addr()
+	case isReset && !wasAccepted:
+	case isReset && !wasInFlight:
+		return true
+	case isReset:
+		t.addCut(before, at)
 	case !t.follows(port):
-		waits := s.Info.LastSent < s.Info.LastReceived && !t.serves[port] && !t.follows(s.Remote.Port())
+		waits := c.Info.LastSent < c.Info.LastReceived && !t.serves[port] && !t.follows(c.Remote.Port())
 		if waits { // a request of a proxy, whose response will be reset
-			t.recent = append(t.recent, closed{0, ledger.ConnKey(s.Local, s.Remote), e.At})
+			t.recent = append(t.recent, closed{0, ledger.ConnKey(c.Local, c.Remote), at})
 		}
-		return
-	case t.cfg.Ignores(&s) || isReset && !before.accepted:
-		return
+	case c.Side != ledger.Ignored && t.wasCut(c):
+		t.addCut(&c.Socket, at)
 	}
-	s.State = tcp.Established // as it was: the state of an event is always tcp.Close
-	s.Unread, s.Unsent = 0, 0
-	sameRequest := known && s.Info.Segments == before.segments
-	inFlight := t.waits(&s)
-	if isReset || sameRequest && (before.sending || s.Info.SentSegments == before.sentSegments) {
-		inFlight = before.inFlight
+	return false
+}
+
+// wasCut reports whether a connection was closed with a request in flight. What has moved since
+// the latest sample decides, and else that sample.
+func (t *Tracker) wasCut(c *ledger.Conn) bool {
+	if before := c.Was; before != nil && c.Info.Segments == before.Info.Segments {
+		isSending := before.HasInfo && before.Info.NotSent > 0
+		if isSending || c.Info.SentSegments == before.Info.SentSegments {
+			return t.inFlight(before)
+		}
 	}
-	if !inFlight {
-		return
-	}
-	c := closed{port, ledger.ConnKey(s.Local, s.Remote), e.At}
-	if isReset {
-		c.key = before.key
-	}
-	t.recent = append(t.recent, c)
+	last := c.Socket
+	last.State = tcp.Established // as it was: the state of an event is always tcp.Close
+	last.Unread, last.Unsent = 0, 0
+	return t.waits(&last)
 }
 
 // follows reports whether a port listens, or has listened and ended.
 func (t *Tracker) follows(port uint16) bool {
 	_, listens := t.listens[port]
-	return listens || slices.ContainsFunc(t.result.Ends, func(e End) bool { return e.Port == port })
-}
-
-// dropMissing takes connections for closed that samples no longer show, and no event has: where
-// many connections close at once, events are lost.
-func (t *Tracker) dropMissing() {
-	for id, c := range t.conns {
-		if t.now.Sub(c.at) < LateEvent {
-			continue
-		}
-		delete(t.conns, id)
-		if c.inFlight && c.accepted {
-			t.recent = append(t.recent, c.closed)
-		}
-	}
+	return listens || t.result.hasEnded(port)
 }

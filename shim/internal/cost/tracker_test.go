@@ -16,16 +16,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// kernel is the sockets and counters of a network namespace, as a Tracker is shown them.
+// kernel is the sockets and counters of a network namespace, as a ledger is shown them.
 type kernel struct {
 	*Tracker
+	ledger   *ledger.Ledger
 	now      time.Time
 	sockets  []tcp.Socket
-	closed   []Closed
-	rest     Rest
-	resets   uint64
-	err      error // of the counters
-	returned int   // ports
+	closed   []tcp.Socket // since the latest sample
+	probes   []traffic.Pattern
+	rest     ledger.Rest
+	missed   bool
+	returned int // ports
 }
 
 const every = 50 * time.Millisecond
@@ -47,7 +48,8 @@ var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinW
 
 // play has the steps happen, and takes a sample before and twelve afterwards.
 func play(steps string) *kernel {
-	k := &kernel{Tracker: New(ledger.Config{}), now: start, resets: 1000}
+	k := &kernel{Tracker: New(), ledger: ledger.New(ledger.Config{Start: start, Late: LateEvent - every}), now: start}
+	k.rest.Resets = 1000
 	for step := range strings.SplitSeq("listen 80; sample 1; "+steps+"; sample 12", "; ") {
 		k.do(step)
 	}
@@ -97,7 +99,7 @@ func (k *kernel) do(step string) {
 	case "forget":
 		k.end("lose", []int{1 << 40})
 	case "resets":
-		k.resets += uint64(numbers[0])
+		k.rest.Resets += uint64(numbers[0])
 	case "sample":
 		for range numbers[0] {
 			k.sample()
@@ -107,12 +109,12 @@ func (k *kernel) do(step string) {
 	case "amid":
 		k.sample(numbers...)
 	case "probes":
-		k.rest.Probes = []traffic.Pattern{{Port: 80, Period: time.Second, Last: k.now}}
+		k.probes = []traffic.Pattern{{Port: 80, Period: time.Second, Last: k.now}}
 	case "missed":
-		k.rest.Missed = true
+		k.missed = true
 	case "uncounted":
-		k.err = errors.New("no counters")
-		k.resets = 0
+		k.rest.Uncounted = errors.New("no counters")
+		k.rest.Resets = 0
 	default:
 		panic(step)
 	}
@@ -155,29 +157,42 @@ func (k *kernel) end(how string, cookies []int) {
 			}
 			s.State = tcp.Close
 			s.Inode = 0
-			k.closed = append(k.closed, Closed{Socket: s, At: k.now.Add(10 * time.Millisecond)})
+			k.closed = append(k.closed, s)
 		}
 		return ends
 	})
 }
 
 func (k *kernel) sample(ending ...int) {
+	before := k.now.Add(10 * time.Millisecond)
 	k.now = k.now.Add(every)
-	k.readEvents()
-	k.Begin(k.now, k.resets, k.err)
+	k.ledger.Begin(k.now)
 	for _, s := range k.sockets {
-		k.Observe(&s, s.Local.Port() < 1000)
+		k.ledger.Observe(&s, side(&s))
 	}
+	k.readEvents(before)
 	k.end("destroy", ending)
-	k.readEvents()
-	k.rest.Now = k.now
-	k.End(k.rest)
+	k.readEvents(k.now.Add(10 * time.Millisecond))
+	k.rest.ReadAt = k.now
+	k.rest.MissedAt = time.Time{}
+	if k.missed {
+		k.rest.MissedAt = k.now
+	}
+	k.Judge(k.ledger.End(k.rest), k.probes)
 	k.returned += len(k.result.Returned)
 }
 
-func (k *kernel) readEvents() {
+// side returns whose a socket is: only low ports are followed.
+func side(s *tcp.Socket) ledger.Side {
+	if s.Local.Port() < 1000 {
+		return ledger.Clients
+	}
+	return ledger.Ignored
+}
+
+func (k *kernel) readEvents(at time.Time) {
 	for i := range k.closed {
-		k.AddClosed(&k.closed[i])
+		k.ledger.Closed(&k.closed[i], at, side(&k.closed[i]))
 	}
 	k.closed = nil
 }
@@ -220,7 +235,7 @@ without counters | uncounted; destroy 80 | 0 cut, 0 refused, uncounted
 func TestCost(t *testing.T) {
 	for _, cells := range tables.Rows(costs) {
 		k := play(cells[1])
-		r := k.Result()
+		r := k.result
 		got := fmt.Sprintf("%d cut, %d refused", r.Cut(), r.Refused)
 		for _, note := range []struct {
 			n    int
@@ -247,14 +262,14 @@ func TestCost(t *testing.T) {
 func TestEndTime(t *testing.T) {
 	for end, after := range map[string]time.Duration{"destroy 8080": 0, "amid 8080": every} {
 		k := play("listen 80 8080; sample 1; destroy 80")
-		if r := k.Result(); len(r.Ends) > 0 || !slices.Equal(r.Listening, []uint16{80}) {
+		if r := k.result; len(r.Ends) > 0 || !slices.Equal(r.Listening, []uint16{80}) {
 			t.Errorf("with a listener left: %+v", r)
 		}
 		ended := k.now.Add(after + 10*time.Millisecond)
 		for _, step := range []string{end, "sample 30", "resets 3", "sample 5"} {
 			k.do(step)
 		}
-		r := k.Result()
+		r := k.result
 		refused := k.now.Add(-4 * every)
 		if len(r.Ends) != 1 || !r.Ends[0].At.Equal(ended) || !r.LastRefused.Equal(refused) || !slices.Equal(r.PerSecond, []int{0, 3}) {
 			t.Errorf("%s: %+v, want an end at %v", end, r, ended)
@@ -266,14 +281,15 @@ func TestEndTime(t *testing.T) {
 // its resets are those of the first second.
 func TestFrozen(t *testing.T) {
 	k := play("listen 80")
-	k.resets += 3
-	k.Begin(k.now.Add(every), k.resets, nil)
+	k.rest.Resets += 3
+	k.ledger.Begin(k.now.Add(every))
 	ended := k.now.Add(every + 2*time.Second)
-	k.AddClosed(&Closed{At: ended, Socket: tcp.Socket{
+	k.ledger.Closed(&tcp.Socket{
 		State: tcp.Close, Local: on(80), Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0),
-	}})
-	k.End(Rest{Now: ended})
-	if r := k.Result(); r.Refused != 3 || !slices.Equal(r.PerSecond, []int{3}) {
+	}, ended, ledger.Clients)
+	k.rest.ReadAt = ended
+	r := k.Judge(k.ledger.End(k.rest), nil)
+	if r.Refused != 3 || !slices.Equal(r.PerSecond, []int{3}) {
 		t.Errorf("%+v, want 3 refused in the first second", r)
 	}
 }

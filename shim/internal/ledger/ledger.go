@@ -64,6 +64,9 @@ type Rest struct {
 	Opened   int       // connections accepted since the previous sample, events of which will come; 0: unknown
 	Accepted int       // connections the kernel accepted since the start, if new; 0: unknown, or as before
 	Segments bool      // TCP segments have arrived in the network namespace since the previous sample
+
+	Resets    uint64 // sent in the network namespace when the sample began: OutRsts of /proc/net/snmp
+	Uncounted error  // why Resets is not known
 }
 
 // Moment returns a time as a Moment.

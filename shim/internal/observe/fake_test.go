@@ -111,7 +111,7 @@ func (f *fakeListener) Proxied(dst []health.ProxiedConn, since time.Time) []heal
 func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	f, e := &fakeDumper{sockets: sockets}, &fakeEvents{}
 	s := newSampler(Config{Start: trigger, Traffic: usual, Gate: stop.Gate{Until: stop.Quiet}}, nil)
-	s.observer = &observer{
+	s.observer = &Observer{
 		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
 		late:   late{seen: map[uint32]bool{}},
 		source: source{conn: f},

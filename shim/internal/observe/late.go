@@ -13,10 +13,10 @@ type late struct {
 	ports scope.Ports     // the new ports
 }
 
-// findLate adds new ports of the container to scope.Ports, found by the same method as at the
+// FindLate adds new ports of the container to scope.Ports, found by the same method as at the
 // trigger. Descriptors of processes are read only if a listener is new. Connections to a new
 // port are new connections.
-func (o *observer) findLate() {
+func (o *Observer) FindLate() {
 	if len(o.late.query.Given) > 0 {
 		return
 	}
@@ -42,7 +42,7 @@ func (o *observer) findLate() {
 
 // markSeen notes listeners after the scope was found. Connections to one of a neighbor are in
 // the kernel's counters.
-func (o *observer) markSeen(listeners []tcp.Socket) {
+func (o *Observer) markSeen(listeners []tcp.Socket) {
 	for i := range listeners {
 		l := &listeners[i]
 		o.late.seen[l.Inode] = true

@@ -3,7 +3,6 @@ package observe
 import (
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
@@ -21,8 +20,8 @@ var (
 	openStates   = sockdiag.In(tcp.Established, tcp.CloseWait)
 )
 
-// observer takes samples of the sockets that count, for the ledger.
-type observer struct {
+// Observer takes samples of the sockets that count, by a ledger.
+type Observer struct {
 	scope    scope.Scope
 	late     late
 	source   source
@@ -30,33 +29,31 @@ type observer struct {
 	opens    opens
 	proxied  proxied
 	ledger   *ledger.Ledger
-	cost     *cost.Tracker // nil: not counted
-	deferred []tcp.Socket  // of the current sample: sockets to decide on after the dump
-	sockets  int           // in the latest sample
-	toSelf   int           // connections to ourselves so far
+	all      bool         // see Config.EveryPort
+	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
+	sockets  int          // in the latest sample
+	toSelf   int          // connections to ourselves so far
 }
 
-// newObserver chooses the best source and finds the ports that count. A port is never
+// Open chooses the best source and finds the ports that count. A port is never
 // removed later: a server may close all listeners first. Reading of events begins before
 // the first sample, lest a connection be missed in between.
-func newObserver(cfg *Config) *observer {
+func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
 	leavesOut := cfg.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
-	o := &observer{
+	o := &Observer{
+		all:    cfg.EveryPort,
 		opens:  opens{comparable: !leavesOut},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
-	}
-	if cfg.Watch {
-		o.cost = cost.New(t.Ledger(cfg.Start))
 	}
 	o.source.open()
 	listeners, err := o.source.list(listenStates)
 	q := scope.Query{
 		Given: cfg.Ports, Listeners: listeners, Err: err,
-		Namespace: cfg.Watch, WholePIDNamespace: cfg.WholePIDNamespace,
+		Namespace: cfg.EveryPort, WholePIDNamespace: cfg.WholePIDNamespace,
 		Connections: func() ([]tcp.Socket, error) { return o.source.list(openStates) },
 	}
-	if !cfg.Watch {
+	if !cfg.EveryPort {
 		q.Cgroup = o.source.ownCgroup()
 	}
 	if cfg.Health != nil {
@@ -72,14 +69,14 @@ func newObserver(cfg *Config) *observer {
 	o.readEvents()
 	initial, err := o.counters()
 	o.opens.begin(initial, err, cfg.Health != nil)
-	if err != nil && o.name() == SockDiag && !o.events.reporting() {
+	if err != nil && o.Name() == SockDiag && !o.events.reporting() {
 		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
 	}
 	return o
 }
 
-// name returns the value of Snapshot.Observer.
-func (o *observer) name() string {
+// Name returns the value of Snapshot.Observer.
+func (o *Observer) Name() string {
 	switch {
 	case o.source.failed != nil:
 		return None
@@ -91,17 +88,31 @@ func (o *observer) name() string {
 	return SockDiag
 }
 
+// Trouble returns why the observer is not SockDiag, "" if it is.
+func (o *Observer) Trouble() string { return o.source.trouble() }
+
+// Sockets returns how many sockets the latest sample had.
+func (o *Observer) Sockets() int { return o.sockets }
+
+// Wait waits until the next sample is due.
+func (o *Observer) Wait(until time.Time) { o.events.wait(until) }
+
 // readEvents makes events those of scope.Ports.
-func (o *observer) readEvents() {
+func (o *Observer) readEvents() {
 	if o.source.conn != nil && len(o.scope.Ports) > 0 {
 		o.events.setPorts(o.ports())
 	}
 }
 
-// sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted. A sample after
-// a failed dump is incomplete; if the source is exhausted, the sample is taken again from the next
-// source. An error means: no source is left.
-func (o *observer) sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+// Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted, and has it
+// judged. A sample after a failed dump is incomplete; if the source is exhausted, the sample is taken
+// again from the next source. An error means: no source is left. Without a port nothing is listed.
+func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+	if len(o.scope.Ports) == 0 {
+		o.ledger.Begin(now)
+		judge(o.ledger.End(ledger.Rest{Incomplete: !o.scope.Complete}))
+		return nil
+	}
 	err := o.sampleSource(now, timeWait, judge)
 	if err != nil && o.source.exhausted(err) {
 		o.source.fallBack(err)
@@ -117,7 +128,7 @@ func (o *observer) sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 
 // sampleSource takes a sample from the present source: open connections, then
 // connections closed since the previous sample, then the surplus of the counters.
-func (o *observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
 	if note := o.ledger.PingPong(now); note != nil {
 		procfs.Root("").PingPong(note)
 	}
@@ -126,30 +137,19 @@ func (o *observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	if o.cost != nil {
-		for i := range o.events.closed {
-			e := &o.events.closed[i]
-			o.cost.AddClosed(&cost.Closed{Socket: e.Socket, At: e.at})
-		}
-		o.cost.Begin(now, counters.OutRsts, countersErr)
-	}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports(), Info: true}
-	if !timeWait && (o.cost == nil || !o.cost.NeedsTimeWait()) {
+	if !timeWait {
 		q.States &^= sockdiag.In(tcp.TimeWait)
 	}
 	err := o.source.each(q, o.visit)
-	inWait := len(o.events.closed)
 	o.events.read(now)
 	checked := o.proxied.update(now)
 	if err == nil {
 		err = o.observeDeferred()
 	}
-	rest := ledger.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
-	if o.cost != nil {
-		for _, e := range o.events.closed[inWait:] {
-			// No earlier than TERM, which may have come since the sample began.
-			o.cost.AddClosed(&cost.Closed{Socket: e.Socket, At: time.Now()})
-		}
+	rest := ledger.Rest{
+		Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err), ReadAt: time.Now(),
+		Resets: counters.OutRsts, Uncounted: countersErr,
 	}
 	for i := range o.events.closed {
 		e := &o.events.closed[i]
@@ -162,19 +162,18 @@ func (o *observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	return err
 }
 
-// ports returns the ports whose sockets are read: of a cost those of all ports, since the kernel
-// counts the resets of all.
-func (o *observer) ports() scope.Ports {
-	if o.cost != nil {
+// ports returns the ports whose sockets are read.
+func (o *Observer) ports() scope.Ports {
+	if o.all {
 		return scope.Ports{}
 	}
 	return o.scope.Ports
 }
 
 // sideOfClosed returns whose business a closed socket is.
-func (o *observer) sideOfClosed(s *tcp.Socket) ledger.Side {
+func (o *Observer) sideOfClosed(s *tcp.Socket) ledger.Side {
 	switch {
-	case o.cost != nil && !o.scope.Ports.Has(s.Local.Port()):
+	case !o.scope.Ports.Has(s.Local.Port()):
 		return ledger.Ignored
 	case o.wasSelf(s):
 		return ledger.Own
@@ -183,37 +182,32 @@ func (o *observer) sideOfClosed(s *tcp.Socket) ledger.Side {
 }
 
 // visit adds a socket to the sample, or defers the socket.
-func (o *observer) visit(s *tcp.Socket) {
+func (o *Observer) visit(s *tcp.Socket) {
 	o.sockets++
-	if o.cost != nil {
-		counts := o.scope.Ports.Has(s.Local.Port())
-		o.cost.Observe(s, counts)
-		if !counts {
-			o.ledger.Observe(s, ledger.Ignored)
-			return
+	side := ledger.Clients
+	isDecided := true
+	switch {
+	case !o.scope.Ports.Has(s.Local.Port()):
+		side = ledger.Ignored
+	case o.proxied.defers(s):
+		isDecided = false
+	case mayBeSelf(s):
+		var isSelf bool
+		isSelf, isDecided = o.ledger.Decided(s)
+		if isSelf {
+			side = ledger.Own
 		}
 	}
-	if o.proxied.defers(s) {
+	if !isDecided {
 		o.deferred = append(o.deferred, *s)
 		return
 	}
-	if mayBeSelf(s) {
-		isSelf, decided := o.ledger.Decided(s)
-		switch {
-		case !decided:
-			o.deferred = append(o.deferred, *s)
-			return
-		case isSelf:
-			o.ledger.Observe(s, ledger.Own)
-			return
-		}
-	}
-	o.ledger.Observe(s, ledger.Clients)
+	o.ledger.Observe(s, side)
 }
 
 // observeDeferred adds the deferred sockets. After an error the sample is incomplete, and the
 // next one decides.
-func (o *observer) observeDeferred() error {
+func (o *Observer) observeDeferred() error {
 	otherEnds, err := o.otherEnds()
 	if err != nil {
 		return err
@@ -233,7 +227,7 @@ func (o *observer) observeDeferred() error {
 
 // counters reads the counters of TCP in the network namespace, without connections of
 // the health listener.
-func (o *observer) counters() (procfs.Counters, error) {
+func (o *Observer) counters() (procfs.Counters, error) {
 	counters, err := procfs.Root("").Counters()
 	if o.proxied.listener != nil {
 		counters.PassiveOpens -= o.proxied.listener.Opens()

@@ -86,15 +86,15 @@ func TestObserverUnobservable(t *testing.T) {
 	s, _, _ := fakeSampler()
 	const denied, denials = "sock_diag: denied", `sock_diag: denied; cannot open "/no/such/net/tcp": no such file or directory`
 	for _, step := range []struct {
-		change            func(o *observer)
+		change            func(o *Observer)
 		state             stop.TrafficState
 		observer, trouble string
 	}{
-		{func(o *observer) {}, stop.ConditionMet, SockDiag, ""},
-		{func(o *observer) { o.source.fallBack(errDenied) }, stop.ConditionMet, ProcNet, denied},
-		{func(o *observer) { o.source.root = "/no/such" }, stop.Unobservable, None, denials},
-		{func(o *observer) { o.source.root = "" }, stop.ConditionMet, ProcNet, denied},
-		{func(o *observer) { o.scope.Ports, o.source = nil, source{conn: &fakeDumper{}} }, stop.NoListeners, "", ""},
+		{func(o *Observer) {}, stop.ConditionMet, SockDiag, ""},
+		{func(o *Observer) { o.source.fallBack(errDenied) }, stop.ConditionMet, ProcNet, denied},
+		{func(o *Observer) { o.source.root = "/no/such" }, stop.Unobservable, None, denials},
+		{func(o *Observer) { o.source.root = "" }, stop.ConditionMet, ProcNet, denied},
+		{func(o *Observer) { o.scope.Ports, o.source = nil, source{conn: &fakeDumper{}} }, stop.NoListeners, "", ""},
 	} {
 		step.change(s.observer)
 		s.take(trigger.Add(usual.QuietFor))

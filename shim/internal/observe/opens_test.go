@@ -119,7 +119,7 @@ func TestLatePorts(t *testing.T) {
 		if strings.HasSuffix(cells[0], "fails") {
 			f.errs = []error{unix.ENOBUFS}
 		}
-		o.findLate()
+		o.FindLate()
 		late := o.late.ports
 		want := (scope.Ports{80}).Union(late)
 		if fmt.Sprint(late) != "["+cells[1]+"]" || !slices.Equal(o.scope.Ports, want) ||
@@ -132,7 +132,7 @@ func TestLatePorts(t *testing.T) {
 	}
 	o.late.query.Given = []uint16{80}
 	f.dumps = 0
-	if o.findLate(); f.dumps > 0 {
+	if o.FindLate(); f.dumps > 0 {
 		t.Error("ports given: the listeners were listed")
 	}
 }

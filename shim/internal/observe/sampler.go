@@ -6,7 +6,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/closer"
-	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -34,13 +33,6 @@ const fewSockets = 500
 // all at once could be too much for a server.
 const closeGap = 200 * time.Microsecond
 
-// The intervals of samples beside a server that others stop: as long as it listens, and after
-// its end, where each reset has its time by the sample that counts it.
-const (
-	watchInterval = 250 * time.Millisecond
-	endedInterval = 100 * time.Millisecond
-)
-
 // afterHoldInterval is the interval of samples after the hold.
 const afterHoldInterval = time.Second
 
@@ -52,7 +44,7 @@ type Sampler struct {
 	handled      chan bool   // the receiver has handled a snapshot; true: it searches for a lull
 	searching    bool        // the latest of handled
 	slowed       atomic.Bool // the hold has ended
-	observer     *observer
+	observer     *Observer
 	tracker      *traffic.Tracker
 	snapshot     Snapshot
 	asker        *letgo.Asker
@@ -101,7 +93,7 @@ func (s *Sampler) run() {
 		now := time.Now()
 		next := now.Add(s.pause(now, took))
 		s.close(next)
-		s.observer.events.wait(next)
+		s.observer.Wait(next)
 	}
 }
 
@@ -134,7 +126,7 @@ func (s *Sampler) close(next time.Time) {
 		if !due.Before(next) {
 			return
 		}
-		s.observer.events.wait(due)
+		s.observer.Wait(due)
 	}
 }
 
@@ -143,9 +135,9 @@ func (s *Sampler) close(next time.Time) {
 func (s *Sampler) scan() {
 	switch {
 	case s.observer == nil:
-		s.observer = newObserver(&s.cfg)
+		s.observer = Open(&s.cfg)
 	case !s.slowed.Load() && !s.searching:
-		s.observer.findLate()
+		s.observer.FindLate()
 	}
 }
 
@@ -154,8 +146,8 @@ func (s *Sampler) take(now time.Time) {
 	next := &s.snapshot
 	next.Began = now
 	next.State = s.sample(now)
-	next.Observer = s.observer.name()
-	next.Trouble = s.observer.source.trouble()
+	next.Observer = s.observer.Name()
+	next.Trouble = s.observer.Trouble()
 	next.Asked = s.asker.Figures()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
@@ -164,9 +156,6 @@ func (s *Sampler) take(now time.Time) {
 		next.Requests.Stale = true // nothing new
 	default:
 		next.Requests = stop.Requests{Active: next.Active, AtRisk: next.AtRisk}
-	}
-	if s.observer.cost != nil {
-		next.Cost = s.observer.cost.Result()
 	}
 	next.Scope = s.observer.scope
 	next.LatePorts = s.observer.late.ports
@@ -181,11 +170,8 @@ func (s *Sampler) take(now time.Time) {
 // sample takes a sample, and returns what the sample means for the hold. Without a TCP listener,
 // the traffic cannot be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	found := &s.observer.scope
-	if len(found.Ports) == 0 {
-		s.observer.ledger.Begin(now) // connections from before a rescan are gone
-		s.tracker.Judge(s.observer.ledger.End(ledger.Rest{Incomplete: !found.Complete}), 0)
-		s.snapshot.Sample = s.tracker.Sample()
+	err := s.observer.Sample(now, s.asker.AwaitsClients(), s.judge)
+	if found := &s.observer.scope; len(found.Ports) == 0 {
 		switch {
 		case found.NoListener():
 			return stop.NoListeners
@@ -196,7 +182,6 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		}
 		return stop.Unseen
 	}
-	err := s.observer.sample(now, s.asker.AwaitsClients(), s.judge)
 	if err != nil {
 		return stop.Unobservable
 	}
@@ -209,11 +194,6 @@ func (s *Sampler) judge(sample *ledger.Sample) {
 	s.snapshot.Sample = s.tracker.Sample()
 	if s.cfg.Traffic.CloseIdle {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
-	}
-	if s.observer.cost != nil {
-		s.observer.cost.End(cost.Rest{
-			Now: time.Now(), Incomplete: sample.Incomplete, Missed: !sample.MissedAt.IsZero(), Probes: s.snapshot.Patterns,
-		})
 	}
 }
 
@@ -249,10 +229,6 @@ func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 		pause = afterHoldInterval
 	case s.searching:
 		return max(searchInterval, took)
-	case cfg.Watch && len(s.snapshot.Cost.Ends) > 0:
-		pause = endedInterval
-	case cfg.Watch:
-		pause = watchInterval
 	}
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)

@@ -18,7 +18,7 @@ func mayBeSelf(s *tcp.Socket) bool {
 
 // otherEnds returns the sockets at the other ends of the deferred connections, by ConnKey, as
 // far as in the same network namespace.
-func (o *observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
+func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	var ports []uint16
 	for i := range o.deferred {
 		if mayBeSelf(&o.deferred[i]) {
@@ -38,7 +38,7 @@ func (o *observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 // decide reports whether a connection is to ourselves: the other end is a socket of the
 // container or of the health listener. A decision is final if it is, or if the other end was
 // found.
-func (o *observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
+func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.proxied.has(near)
 	if isSelf {
@@ -51,7 +51,7 @@ func (o *observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) boo
 }
 
 // wasSelf reports whether a closed connection was to ourselves.
-func (o *observer) wasSelf(s *tcp.Socket) bool {
+func (o *Observer) wasSelf(s *tcp.Socket) bool {
 	isSelf, decided := o.ledger.Decided(s)
 	if decided || !mayBeSelf(s) {
 		return isSelf

@@ -3,7 +3,6 @@ package observe
 import (
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
@@ -26,9 +25,7 @@ type Config struct {
 	Gate stop.Gate
 
 	DetectServerGone bool // report the end of the server: a hook is not the parent
-	// Follow every listener of the network namespace, and count what the end of each costs:
-	// Snapshot.Cost. Nothing ends the sampling.
-	Watch bool
+	EveryPort        bool // every listener of the network namespace counts, and samples have the sockets of all ports
 
 	Wake func() // called after each snapshot is sent
 }
@@ -48,7 +45,6 @@ type Snapshot struct {
 
 	State    stop.TrafficState // the consequence for the hold
 	Requests stop.Requests     // the consequence for the search for a lull
-	Cost     cost.Result       // with Config.Watch
 
 	Scope     scope.Scope // the listeners of the container
 	LatePorts scope.Ports // of Scope, those that the server opened since the trigger

@@ -1,0 +1,251 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/stderr"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/termlog"
+)
+
+// showEvery is the time between two views.
+const showEvery = time.Second
+
+// known is how long before the first view bytes count. The kernel knows the age of the last
+// byte of a connection: an idle server is quiet from the first view on.
+const known = time.Hour
+
+// doubledTERM is the time after a TERM in which another is the same one.
+const doubledTERM = time.Second
+
+// Watcher is where Run shows what it sees. Both functions get whole lines, and an error of
+// either ends Run.
+type Watcher struct {
+	View func(View) error   // once a second, unless standard output is not read; nil: never
+	Say  func(string) error // what has happened, and what a stop has cost
+}
+
+// Run watches until a signal ends it.
+func Run(p *plan.Plan, to Watcher, log *termlog.Writer) (err error) {
+	w := newWatch(p, to, log, time.Now())
+	samples := make(chan sample, 1)
+	s := newSampler(p, w.start, samples)
+	go s.run()
+	for !w.done && err == nil {
+		select {
+		case next := <-samples:
+			err = w.sampled(&next)
+			s.handled <- true
+		default: // a sample wakes Next, too
+			err = w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
+		}
+	}
+	return err
+}
+
+// watch is what Run knows.
+type watch struct {
+	Watcher
+	plan    *plan.Plan
+	termlog *termlog.Writer
+	start   time.Time // of what counts
+	givesUp time.Time // when requests may first be given up
+	viewDue time.Time
+
+	cost     report.Cost
+	written  []string  // the verdict in the termination log, in words
+	said     bool      // the verdict on the ends so far
+	idle     bool      // nothing listens, as was said
+	trouble  string    // of the observer, as was said
+	accepted int       // connections, as of the last view
+	endedAt  time.Time // when a signal ended watch
+	done     bool
+}
+
+func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
+	w := &watch{Watcher: to, plan: p, termlog: log, start: now.Add(-known)}
+	w.givesUp = now.Add(p.Traffic.MaxSilence)
+	w.viewDue = now.Add(showEvery)
+	w.cost = report.Cost{Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed}
+	w.cost.Limit = p.Stop.Grace - stop.ReportMargin
+	w.cost.QuietFor = p.Traffic.QuietFor
+	w.cost.Ceiling = p.Stop.Gate.Ceiling
+	return w
+}
+
+// signaled handles a signal, or 0.
+func (w *watch) signaled(signal sig.Signal) error {
+	now := time.Now()
+	switch signal {
+	case sig.TERM:
+		if w.cost.TERM.IsZero() {
+			w.cost.TERM = now
+			return w.say("TERM: %s", w.outlook())
+		}
+		if now.Sub(w.cost.TERM) < doubledTERM {
+			return nil
+		}
+	case sig.INT, sig.HUP, sig.QUIT:
+	default:
+		return nil
+	}
+	if w.endedAt.IsZero() { // what has happened since the latest sample is in the next one
+		w.endedAt = now
+		return nil
+	}
+	w.done = true
+	return w.conclude(now)
+}
+
+// outlook says what TERM begins.
+func (w *watch) outlook() string {
+	source := "given"
+	if w.cost.GraceAssumed {
+		source = "assumed, as in " + w.plan.Terms.AssumedFrom
+	}
+	return stop.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
+		"(grace period of %s, %s); a second TERM or INT ends it", w.cost.QuietFor, w.cost.Limit, w.cost.Grace, source)
+}
+
+// sampled handles a snapshot.
+func (w *watch) sampled(next *sample) error {
+	now := time.Now()
+	c := &w.cost
+	returned := next.cost.Returned
+	if len(returned) > 0 {
+		if err := w.conclude(now); err != nil { // before what was counted is forgotten
+			return err
+		}
+		w.said = false
+	}
+	if len(c.Ends) < len(next.cost.Ends) {
+		w.said = false
+	}
+	c.Result = next.cost
+	c.Source = ""
+	if next.observer != observe.SockDiag && next.observer != "" {
+		c.Source = next.observer
+	}
+	if len(c.Ends) == 0 {
+		c.LastNew, c.LastByte, c.InUse = next.LastOther, next.LastByte, next.InUse
+	}
+	if len(c.Ends) == 0 || c.Open > 0 { // else as they were before
+		c.Streams = next.Streams
+	}
+	err := w.sayNews(next)
+	for _, e := range returned {
+		err = errors.Join(err, w.say("port %d listens again, after %.1f s", e.Port, now.Sub(e.At).Seconds()))
+	}
+	w.writeTermlog(now, false)
+	late := time.Duration(0)
+	if len(c.Ends) > 0 { // the events of the connections that it has cut
+		late = cost.LateEvent
+	}
+	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
+	if isEnded || c.Over(now) {
+		err = errors.Join(err, w.conclude(now))
+		w.done = isEnded || !c.TERM.IsZero()
+	}
+	if w.View != nil && !w.done && err == nil && !now.Before(w.viewDue) && hasRoom(0) {
+		w.viewDue = now.Add(showEvery)
+		err = w.View(w.view(now, next))
+	}
+	return err
+}
+
+// sayNews says what has changed about the source of the samples.
+func (w *watch) sayNews(next *sample) (err error) {
+	if next.trouble != w.trouble && next.trouble != "" {
+		err = w.say("observing through %s: %s", next.observer, next.trouble)
+	}
+	w.trouble = next.trouble
+	isIdle := len(next.cost.Listening)+len(next.cost.Ends) == 0
+	if isIdle && !w.idle {
+		err = errors.Join(err, w.say("nothing listens in this network namespace; looking on"))
+	}
+	w.idle = isIdle
+	return err
+}
+
+// writeTermlog keeps the termination log up to date from the beginning of the stop on: KILL may
+// come at any time. As long as the server serves, only the time changes, which can wait.
+func (w *watch) writeTermlog(now time.Time, isLast bool) {
+	if w.cost.Began().IsZero() {
+		return
+	}
+	w.cost.Now = now
+	text := w.cost.Lines()
+	if w.written == nil || !slices.Equal(text, w.written) && (isLast || len(w.cost.Ends) > 0) {
+		w.written = text
+		w.termlog.Write(w.verdict("")...)
+	}
+}
+
+// verdict returns the lines about what the stop has cost.
+func (w *watch) verdict(prefix string) (lines []string) {
+	if w.plan.JSON {
+		return []string{w.cost.JSON()}
+	}
+	for _, line := range w.cost.Lines() {
+		lines = append(lines, prefix+line)
+	}
+	return lines
+}
+
+const watchPrefix = "lameduck: watch: "
+
+// conclude says what the stop has cost, if it has begun, once.
+func (w *watch) conclude(now time.Time) (err error) {
+	if w.said || w.cost.Began().IsZero() {
+		return nil
+	}
+	w.said = true
+	w.writeTermlog(now, true)
+	for _, line := range w.verdict(watchPrefix) {
+		err = errors.Join(err, w.line(line))
+	}
+	return err
+}
+
+// say says something in the form of the other lines.
+func (w *watch) say(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if w.plan.JSON {
+		return w.line(report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine))
+	}
+	return w.line(watchPrefix + text)
+}
+
+// maxBlocked is how long a line may wait for a reader of standard output.
+const maxBlocked = time.Second
+
+// line writes a line, unless standard output is not read.
+func (w *watch) line(text string) error {
+	if !hasRoom(maxBlocked) {
+		return nil
+	}
+	return w.Say(text)
+}
+
+// hasRoom reports whether standard output takes a line without blocking, after a while at the
+// latest, or fails at once.
+func hasRoom(wait time.Duration) bool {
+	fds := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}}
+	for {
+		n, err := unix.Poll(fds, int(wait.Milliseconds()))
+		if err != unix.EINTR {
+			return n != 0 || err != nil
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/termlog"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// TestLateEvents: after a signal one more sample ends watch, and where a listener has gone, one
+// that late events have had the time to reach.
+func TestLateEvents(t *testing.T) {
+	ended := cost.Result{Ends: []cost.End{{Port: 80, At: time.Now()}}}
+	for _, c := range []struct {
+		cost  cost.Result
+		after time.Duration
+		done  bool
+	}{{after: -1}, {after: 1, done: true}, {ended, cost.LateEvent / 2, false}, {ended, cost.LateEvent + 1, true}} {
+		w := Watcher{Say: func(string) error { return nil }}
+		s := newWatch(testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable})), w, termlog.New(""), time.Now())
+		s.signaled(sig.INT)
+		s.sampled(&sample{began: s.endedAt.Add(c.after), cost: c.cost})
+		if s.done != c.done {
+			t.Errorf("%v after the signal, %d listeners gone: done %v", c.after, len(c.cost.Ends), s.done)
+		}
+	}
+}
+
+// TestViewOfSlowRequest: a request that was silent before the first view is in flight, as
+// for a hold that begins with the view, and is given up as late as in that hold.
+func TestViewOfSlowRequest(t *testing.T) {
+	first := time.Unix(1_000_000_000, 0)
+	v := &watch{start: first.Add(-known), givesUp: first.Add(30 * time.Second)}
+	s := &sample{Sample: traffic.Sample{
+		Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
+	}}
+	for after, inFlight := range map[time.Duration]int{0: 1, 29 * time.Second: 1, 30 * time.Second: 0} {
+		view := v.view(first.Add(after), s)
+		if view.InFlight != inFlight || view.Quiet != (inFlight == 0) || !view.Settled {
+			t.Errorf("after %v: %+v, want %d in flight", after, view, inFlight)
+		}
+	}
+}
