@@ -69,7 +69,6 @@ type Conn struct {
 
 	missedAt Moment // the first sample after Seen
 	listed   Moment // the latest sample that shows the socket, or what the kernel keeps of it
-	index    int    // in the current sample
 	isOver   bool   // an event has reported the end, or the connection is Lost
 	decision
 }

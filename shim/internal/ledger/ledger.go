@@ -107,7 +107,7 @@ func (l *Ledger) Observe(s *tcp.Socket, side Side) {
 	case isConn(s):
 		l.observe(s, side)
 	default:
-		c := l.conns[Identity(s)]
+		c := l.conns[identity(s)]
 		if c != nil {
 			c.listed = l.sample.Now
 		}
@@ -130,7 +130,7 @@ func isConn(s *tcp.Socket) bool {
 // conn returns the connection of a socket. One that was over or lost is another, as is an
 // unknown one.
 func (l *Ledger) conn(s *tcp.Socket) *Conn {
-	id := Identity(s)
+	id := identity(s)
 	c := l.conns[id]
 	if c == nil || c.isOver {
 		next := &Conn{}
@@ -143,11 +143,6 @@ func (l *Ledger) conn(s *tcp.Socket) *Conn {
 	return c
 }
 
-// isShown reports whether a connection is in the current sample.
-func (l *Ledger) isShown(c *Conn) bool {
-	return c.index < len(l.sample.Conns) && l.sample.Conns[c.index] == c
-}
-
 // observe adds a connection to the sample.
 func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	y := &l.sample
@@ -155,7 +150,7 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	if c.Side != side { // a port has come to count, or the other end was found
 		*c = Conn{decision: c.decision}
 	}
-	if !l.isShown(c) {
+	if c.Seen != y.Now {
 		l.shown++
 	}
 	c.listed = y.Now
@@ -171,7 +166,6 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	c.Fate = Shown
 	c.Side = side
 	c.Seen = y.Now
-	c.index = len(y.Conns)
 	y.Conns = append(y.Conns, c)
 	if side == Clients {
 		l.usual.Learn(s)
@@ -192,9 +186,10 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 		return
 	}
 	c := l.conn(s)
-	if l.isShown(c) {
-		shown := *c
-		y.Conns[c.index] = &shown
+	if c.Seen == y.Now { // the sample has it as it was shown
+		ended := *c
+		c = &ended
+		l.conns[identity(s)] = c
 		l.shown--
 	}
 	c.First = c.Seen == 0
@@ -298,8 +293,8 @@ func (l *Ledger) side(s *tcp.Socket, side Side) Side {
 	return side
 }
 
-// Identity returns the kernel's cookie of a connection, or the ConnKey.
-func Identity(s *tcp.Socket) uint64 {
+// identity returns the kernel's cookie of a connection, or the ConnKey.
+func identity(s *tcp.Socket) uint64 {
 	if s.Cookie != 0 {
 		return s.Cookie
 	}

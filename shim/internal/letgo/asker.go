@@ -29,9 +29,7 @@ type Asker struct {
 	clients map[netip.Addr]*client
 	ports   map[uint16]*port
 
-	open    int // closed connections that the server has not closed in turn
-	leaving int // closed connections that the client has not closed in turn
-	asked   struct {
+	asked struct {
 		requests int           // on closed connections
 		lastAt   ledger.Moment // the last of them
 	}
@@ -51,12 +49,11 @@ func (a *Asker) Figures() Figures { return a.figures }
 // Update tells the Asker about a sample, and for how long nothing new had come.
 func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
-	a.idle = a.idle[:0]
-	a.open = 0
 	for i := range sample.Others {
 		if o := &sample.Others[i]; o.Of != nil {
 			if k, isKept := o.Of.Memo.(*Kept); isKept {
 				k.seen = a.now
+				k.isOpen = false
 				k.noteEnd(o.State)
 			}
 		}
@@ -71,34 +68,27 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 		a.noneNewFor = 0
 		return
 	}
-	a.leaving = 0
-	for _, p := range a.clients {
-		p.leaving = 0
-	}
-	a.watching = false
-	a.inUse = 0
 	a.kept = slices.DeleteFunc(a.kept, a.isMissing)
 }
 
-// isMissing counts a connection, and reports whether nothing is left of it in the sample.
+// isMissing reports whether nothing is left of a connection in the sample.
 func (a *Asker) isMissing(k *Kept) bool {
-	switch {
-	case k.seen != a.now:
+	isMissing := k.seen != a.now
+	if isMissing {
 		k.noteMissing()
 		k.conn.Memo = nil
-		return true
-	case k.leaving:
-		a.leaving++
-		if a.now-k.closedAt < slowToLeave {
-			k.client.leaving++
-		}
-	case k.client == nil:
-		a.watching = a.watching || a.maySoonClose(k)
-		if a.inUseLately(k) {
-			a.inUse++
+	}
+	return isMissing
+}
+
+// count returns how many kept connections are such.
+func (a *Asker) count(is func(*Kept) bool) (n int) {
+	for _, k := range a.kept {
+		if is(k) {
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
@@ -123,11 +113,14 @@ func (a *Asker) follow(c *ledger.Conn) {
 	}
 	k, isKept := c.Memo.(*Kept)
 	isOpen := ledger.IsOpen(&c.Socket)
+	if isKept {
+		k.isOpen = isOpen
+	}
 	switch {
 	case !isKept && (!isOpen || c.Cookie == 0):
 		return
 	case !isKept:
-		k = &Kept{conn: c, seen: a.now, since: a.now, unclear: true, unequal: true}
+		k = &Kept{conn: c, seen: a.now, since: a.now, isOpen: true, unclear: true, unequal: true}
 		c.Memo = k
 		a.kept = append(a.kept, k)
 		k.movedAt = a.now - k.idleFor()
@@ -147,19 +140,15 @@ func (a *Asker) follow(c *ledger.Conn) {
 	before := k.requests
 	pause, isClean := k.update(c, a.now)
 	a.portOf(k).note(pause, isClean)
-	switch {
-	case k.client != nil:
-		a.open++
-		a.count(k, before)
-	case k.answered():
-		a.idle = append(a.idle, k)
+	if k.client != nil {
+		a.addRequests(k.requests - before)
 	}
 }
 
-// count counts the requests on a closed connection.
-func (a *Asker) count(k *Kept, before int) {
-	if k.requests > before {
-		a.asked.requests += k.requests - before
+// addRequests counts requests on closed connections.
+func (a *Asker) addRequests(n int) {
+	if n > 0 {
+		a.asked.requests += n
 		a.asked.lastAt = a.now
 	}
 }
@@ -189,12 +178,12 @@ const watchFor = 700 * time.Millisecond
 // maySoonClose reports whether a connection is in use, and may soon be closed while it is idle.
 func (a *Asker) maySoonClose(k *Kept) bool {
 	p := a.clientOf(k)
-	return a.inUseLately(k) && k.conn.State == tcp.Established && k.isNear() && p.reset < maxReset &&
+	return k.client == nil && a.inUseLately(k) && k.conn.State == tcp.Established && k.isNear() && p.reset < maxReset &&
 		a.noneNewFor >= p.patience()-watchFor && a.portOf(k).idle < a.quietFor
 }
 
 // Watching reports whether samples should be frequent.
-func (a *Asker) Watching() bool { return a.watching }
+func (a *Asker) Watching() bool { return slices.ContainsFunc(a.kept, a.maySoonClose) }
 
 // few is a number of connections in use, all of which may be hardly ever idle for longer than
 // minIdle. Of more, one that has been idle for rarelyIdle is less likely to be used next: as measured,
@@ -209,13 +198,13 @@ const (
 // been idle the longest, or the shortest.
 func (a *Asker) Idle() []*Kept {
 	least := minIdle
-	if a.inUse > few {
+	if a.count(func(k *Kept) bool { return k.client == nil && a.inUseLately(k) }) > few {
 		least = rarelyIdle
 	}
 	var idle []*Kept // by idle time
-	for _, k := range a.idle {
+	for _, k := range a.kept {
 		p := a.portOf(k)
-		if k.idleFor() < max(p.idle, least) || p.clean < enoughCycles || !k.isNear() {
+		if !a.isIdle(k) || k.idleFor() < max(p.idle, least) || p.clean < enoughCycles || !k.isNear() {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(idle, k, func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) })
@@ -233,12 +222,18 @@ func (a *Asker) Idle() []*Kept {
 	return ordered
 }
 
+// isIdle reports whether the latest sample shows an idle connection that was not closed.
+func (a *Asker) isIdle(k *Kept) bool { return k.seen == a.now && k.client == nil && k.answered() }
+
 // MayClose reports whether a connection of Idle may be closed after the latest sample: the client
 // may be asked, and of the connections that were closed no more than one is open beyond those
 // that the server has closed in turn. A server may keep connections whose clients seem to have
 // left, and answer no more.
 func (a *Asker) MayClose(k *Kept) bool {
-	return a.open <= a.figures.Closed-a.open && a.clientOf(k).mayBeAsked(a.noneNewFor)
+	open := a.count(func(k *Kept) bool { return k.client != nil && k.isOpen && k.seen == a.now })
+	p := a.clientOf(k)
+	leaving := a.count(func(k *Kept) bool { return k.client == p && k.leaving && a.now-k.closedAt < slowToLeave })
+	return open <= a.figures.Closed-open && p.mayBeAsked(leaving, a.noneNewFor)
 }
 
 // NoteClosed notes that a connection has been closed for reading. That is done once.
@@ -249,15 +244,15 @@ func (a *Asker) NoteClosed(k *Kept) {
 	k.client = p
 	k.closedAt = a.now
 	k.leaving = true
-	a.leaving++
-	a.open++
 	a.figures.Closed++
-	a.count(k, 0)
+	a.addRequests(k.requests)
 }
 
 // AwaitsClients reports whether samples should have sockets in TIME_WAIT: those of clients that
 // have closed connections in turn.
-func (a *Asker) AwaitsClients() bool { return a.leaving > 0 }
+func (a *Asker) AwaitsClients() bool {
+	return slices.ContainsFunc(a.kept, func(k *Kept) bool { return k.leaving })
+}
 
 // The silence after the last byte on connections that were closed.
 const (

@@ -5,12 +5,11 @@ import "time"
 // client is a peer of which connections were closed. Each closing is a question: the client
 // connects again, to another server if its balancer has let go of this one.
 type client struct {
-	away    int  // closed connections for which the peer has not connected again
-	leaving int  // closed lately, and not by the client in turn
-	left    int  // closed by the client in turn, since it has connected again last
-	reset   int  // whose client seems to have used the connection once more
-	back    int  // answers that the balancer has not let go
-	asked   bool // since the last of these answers
+	away  int  // closed connections for which the peer has not connected again
+	left  int  // closed by the client in turn, since it has connected again last
+	reset int  // whose client seems to have used the connection once more
+	back  int  // answers that the balancer has not let go
+	asked bool // since the last of these answers
 }
 
 // slowToLeave is how long other connections of a client wait for it to close one in turn. Some
@@ -26,16 +25,15 @@ func (p *client) patience() time.Duration {
 	return [...]time.Duration{1, 1, 2, 4}[min(p.back, 3)] * time.Second
 }
 
-// mayBeAsked reports whether another connection may be closed. One more may be open than the
-// client has closed in turn, so each round is twice as large: some clients notice the end of a
+// mayBeAsked reports whether another connection may be closed, while some were closed lately that
+// the client has not closed in turn. One more of these may be open than it has closed in turn, so each round is twice as large: some clients notice the end of a
 // connection only when they send the next request, which is lost.
-func (p *client) mayBeAsked(noneNewFor time.Duration) bool {
-	return p.leaving <= p.left && p.reset < maxReset && noneNewFor >= p.patience()
+func (p *client) mayBeAsked(leaving int, noneNewFor time.Duration) bool {
+	return leaving <= p.left && p.reset < maxReset && noneNewFor >= p.patience()
 }
 
 func (p *client) noteClosed() {
 	p.away++
-	p.leaving++
 	p.asked = true
 }
 

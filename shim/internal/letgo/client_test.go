@@ -35,26 +35,28 @@ func TestQuestions(t *testing.T) {
 		asked left back asked left back asked left back asked left back  | 4s   | 1
 	`) {
 		p := &client{}
+		leaving := 0
 		for event := range strings.FieldsSeq(cells[0]) {
 			k := &Kept{client: p, leaving: true}
 			switch event {
 			case "asked":
 				p.noteClosed()
-				continue
+				leaving++
 			case "left":
 				k.noteEnd(tcp.TimeWait)
-				continue
+				leaving--
 			case "reset":
 				k.noteMissing()
-				p.leaving--
+				leaving--
 			case "back":
 				p.noteBack()
 			}
 		}
 		noneNewFor, _ := time.ParseDuration(cells[1])
 		n := 0
-		for ; p.mayBeAsked(noneNewFor); n++ {
+		for ; p.mayBeAsked(leaving, noneNewFor); n++ {
 			p.noteClosed()
+			leaving++
 		}
 		if want := int(cells[2][0] - '0'); n != want {
 			t.Errorf("%q: %d, want %d", cells, n, want)

@@ -12,6 +12,7 @@ import (
 type Kept struct {
 	conn    *ledger.Conn
 	seen    ledger.Moment // the latest sample with the connection, or with what the kernel keeps of it
+	isOpen  bool          // as the latest of these samples showed it
 	movedAt ledger.Moment // when the last byte moved
 	request ledger.RequestState
 
@@ -74,7 +75,6 @@ func (k *Kept) noteEnd(state tcp.State) {
 		if k.leaving {
 			k.leaving = false
 			k.client.left++
-			k.client.leaving--
 		}
 	case tcp.FinWait2:
 		k.lingers = true

@@ -346,14 +346,15 @@ func (p *play) hold(closeIdle bool) {
 		if sample.Quiet || p.kept && (sample.AtRisk == 0 || at > searching+searches) || at > ceiling {
 			break
 		}
-		if asker.Watching() {
+		isWatching := asker.Watching()
+		if isWatching {
 			p.ask(asker)
 		}
 		switch {
 		case p.kept:
 			at += time.Millisecond
 			continue
-		case asker.Watching():
+		case isWatching:
 			at += 25 * time.Millisecond
 		default:
 			at += cfg.Poll

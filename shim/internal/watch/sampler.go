@@ -36,13 +36,12 @@ type sampler struct {
 	traffic  *traffic.Tracker
 	cost     *cost.Tracker
 	out      chan sample
-	handled  chan bool // the receiver has handled a sample
 	latest   sample
 }
 
 // newSampler returns a sampler of what counts from start on.
 func newSampler(p *plan.Plan, start time.Time, out chan sample) *sampler {
-	s := &sampler{out: out, handled: make(chan bool, 1), traffic: traffic.New(p.Traffic), cost: cost.New()}
+	s := &sampler{out: out, traffic: traffic.New(p.Traffic), cost: cost.New()}
 	s.cfg = observe.Config{Start: start, Traffic: p.Traffic, Ports: p.CountPorts, EveryPort: true}
 	s.cfg.Traffic.Poll = cost.LateEvent - endedInterval // after that the event of a missing connection is lost
 	return s
@@ -63,7 +62,6 @@ func (s *sampler) run() {
 		took := time.Since(began)
 		s.out <- s.latest
 		sigcatch.Wake()
-		<-s.handled
 		s.observer.Wait(time.Now().Add(s.pause(took)))
 	}
 }

@@ -40,13 +40,11 @@ type Watcher struct {
 func Run(p *plan.Plan, to Watcher, log *termlog.Writer) (err error) {
 	w := newWatch(p, to, log, time.Now())
 	samples := make(chan sample, 1)
-	s := newSampler(p, w.start, samples)
-	go s.run()
+	go newSampler(p, w.start, samples).run()
 	for !w.done && err == nil {
 		select {
 		case next := <-samples:
 			err = w.sampled(&next)
-			s.handled <- true
 		default: // a sample wakes Next, too
 			err = w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
 		}
