@@ -81,7 +81,7 @@ type Before struct {
 	Received, Sent         uint64
 	Segments, SentSegments uint32
 	Unread, Unsent         uint32
-	Opened, Moved          Moment
+	Seen, Opened, Moved    Moment
 	Accepted               bool
 }
 
@@ -109,7 +109,7 @@ func (c *Conn) LastOpen() *tcp.Socket {
 // activity. Nor are bytes sent before the first one received, a greeting.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
 	c.Before = Before{
-		c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Opened, c.Moved, c.Accepted,
+		c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Seen, c.Opened, c.Moved, c.Accepted,
 	}
 	if IsOpen(&c.Socket) && !IsOpen(s) {
 		was := c.Socket

@@ -21,11 +21,8 @@ type Asker struct {
 	quietFor   time.Duration // how long silence must last
 	now        ledger.Moment
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
-	watching   bool
-	inUse      int // connections that were not closed
 
 	kept    []*Kept
-	idle    []*Kept // in the latest sample
 	clients map[netip.Addr]*client
 	ports   map[uint16]*port
 
@@ -51,11 +48,7 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
 	for i := range sample.Others {
 		if o := &sample.Others[i]; o.Of != nil {
-			if k, isKept := o.Of.Memo.(*Kept); isKept {
-				k.seen = a.now
-				k.isOpen = false
-				k.noteEnd(o.State)
-			}
+			a.noteEnd(o.Of, o.State)
 		}
 	}
 	for _, c := range sample.Conns {
@@ -63,22 +56,28 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 			a.follow(c)
 		}
 	}
-	a.noneNewFor = noneNewFor
+	a.noneNewFor = 0
 	if sample.Incomplete {
-		a.noneNewFor = 0
 		return
 	}
-	a.kept = slices.DeleteFunc(a.kept, a.isMissing)
+	a.noneNewFor = noneNewFor
+	a.kept = slices.DeleteFunc(a.kept, func(k *Kept) bool {
+		isMissing := k.seen != a.now
+		if isMissing {
+			k.noteMissing()
+			k.Memo = nil
+		}
+		return isMissing
+	})
 }
 
-// isMissing reports whether nothing is left of a connection in the sample.
-func (a *Asker) isMissing(k *Kept) bool {
-	isMissing := k.seen != a.now
-	if isMissing {
-		k.noteMissing()
-		k.conn.Memo = nil
+// noteEnd notes in which state a sample has shown a connection, or what the kernel keeps of it.
+func (a *Asker) noteEnd(c *ledger.Conn, state tcp.State) {
+	if k, isKept := c.Memo.(*Kept); isKept {
+		k.seen = a.now
+		k.isOpen = false
+		k.noteEnd(state)
 	}
-	return isMissing
 }
 
 // count returns how many kept connections are such.
@@ -93,8 +92,8 @@ func (a *Asker) count(is func(*Kept) bool) (n int) {
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
-	moved := k.conn.Moved
-	return ledger.IsOpen(&k.conn.Socket) && moved > ledger.Trigger && a.now-moved < a.quietFor
+	moved := k.Moved
+	return ledger.IsOpen(&k.Socket) && moved > ledger.Trigger && a.now-moved < a.quietFor
 }
 
 // noteNew notes a new connection.
@@ -111,37 +110,24 @@ func (a *Asker) follow(c *ledger.Conn) {
 	if c.First && c.New {
 		a.noteNew(c.Remote.Addr())
 	}
+	a.noteEnd(c, c.State)
 	k, isKept := c.Memo.(*Kept)
-	isOpen := ledger.IsOpen(&c.Socket)
-	if isKept {
-		k.isOpen = isOpen
-	}
-	switch {
-	case !isKept && (!isOpen || c.Cookie == 0):
-		return
-	case !isKept:
-		k = &Kept{conn: c, seen: a.now, since: a.now, isOpen: true, unclear: true, unequal: true}
+	switch isOpen := ledger.IsOpen(&c.Socket); {
+	case !isKept && isOpen && c.Cookie != 0:
+		k = &Kept{seen: a.now, since: a.now, unclear: true, unequal: true}
+		k.note(c, a.now)
 		c.Memo = k
 		a.kept = append(a.kept, k)
-		k.movedAt = a.now - k.idleFor()
-		k.request = requestOf(c)
 		a.portOf(k)
-		return
-	case c.Fate == ledger.Closed:
-		k.seen = a.now
+	case isKept && isOpen:
+		before := k.requests
+		pause, isClean := k.update(c, a.now)
+		a.portOf(k).note(pause, isClean)
+		if k.client != nil {
+			a.addRequests(k.requests - before)
+		}
+	case isKept && c.Fate == ledger.Closed:
 		k.noteClosed(c)
-		return
-	}
-	k.noteEnd(c.State)
-	if !isOpen {
-		k.seen = a.now
-		return
-	}
-	before := k.requests
-	pause, isClean := k.update(c, a.now)
-	a.portOf(k).note(pause, isClean)
-	if k.client != nil {
-		a.addRequests(k.requests - before)
 	}
 }
 
@@ -154,7 +140,7 @@ func (a *Asker) addRequests(n int) {
 }
 
 func (a *Asker) portOf(k *Kept) *port {
-	number := k.conn.Local.Port()
+	number := k.Local.Port()
 	p := a.ports[number]
 	if p == nil {
 		p = &port{idle: minIdle}
@@ -165,7 +151,7 @@ func (a *Asker) portOf(k *Kept) *port {
 
 // clientOf returns the client of a connection, a new one if no connection of the peer was closed.
 func (a *Asker) clientOf(k *Kept) *client {
-	if p := a.clients[k.conn.Remote.Addr()]; p != nil {
+	if p := a.clients[k.Remote.Addr()]; p != nil {
 		return p
 	}
 	return &client{}
@@ -178,7 +164,7 @@ const watchFor = 700 * time.Millisecond
 // maySoonClose reports whether a connection is in use, and may soon be closed while it is idle.
 func (a *Asker) maySoonClose(k *Kept) bool {
 	p := a.clientOf(k)
-	return k.client == nil && a.inUseLately(k) && k.conn.State == tcp.Established && k.isNear() && p.reset < maxReset &&
+	return k.client == nil && a.inUseLately(k) && k.State == tcp.Established && k.isNear() && p.reset < maxReset &&
 		a.noneNewFor >= p.patience()-watchFor && a.portOf(k).idle < a.quietFor
 }
 
@@ -239,7 +225,7 @@ func (a *Asker) MayClose(k *Kept) bool {
 // NoteClosed notes that a connection has been closed for reading. That is done once.
 func (a *Asker) NoteClosed(k *Kept) {
 	p := a.clientOf(k)
-	a.clients[k.conn.Remote.Addr()] = p
+	a.clients[k.Remote.Addr()] = p
 	p.noteClosed()
 	k.client = p
 	k.closedAt = a.now

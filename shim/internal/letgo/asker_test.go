@@ -32,7 +32,7 @@ func askerIn(w *world.World) *Asker {
 // byCookie returns the kept connection with a cookie, nil without one.
 func (a *Asker) byCookie(cookie int) *Kept {
 	for _, k := range a.kept {
-		if k.conn.Cookie == uint64(cookie) {
+		if k.Cookie == uint64(cookie) {
 			return k
 		}
 	}
@@ -76,7 +76,7 @@ func TestNoteClosed(t *testing.T) {
 		t.Fatalf("%d idle, want 5", len(idle))
 	}
 	first := idle[0]
-	if first.conn.Remote.Addr().String() != "10.0.0.7" {
+	if first.Remote.Addr().String() != "10.0.0.7" {
 		t.Errorf("the first has been idle for %v", first.idleFor())
 	}
 	now := w.Lives[2].At(s(3.95))
@@ -129,8 +129,8 @@ func TestServerKeepsClosed(t *testing.T) {
 	a.ports[80].clean = enoughCycles
 	first := a.Idle()[0]
 	a.NoteClosed(first)
-	first.conn.Shut = true
-	kept := &w.Lives[first.conn.Cookie-1]
+	first.Shut = true
+	kept := &w.Lives[first.Cookie-1]
 	kept.Moves = slices.DeleteFunc(kept.Moves, func(m world.Move) bool { return m.At > s(3.95) })
 	mayClose(4, false)
 	kept.Unread = 5
@@ -191,7 +191,7 @@ func TestClientKeepsClosed(t *testing.T) {
 	w.Lives[2].Close = now
 	w.Incomplete = world.Span{From: now, To: now + s(0.06)}
 	show(tcp.FinWait2)
-	if n := a.clients[conn(3).conn.Remote.Addr()].reset; n != 1 {
+	if n := a.clients[conn(3).Remote.Addr()].reset; n != 1 {
 		t.Errorf("%d were used once more, as an incomplete sample shows, want 1", n)
 	}
 	show(tcp.FinWait2)

@@ -10,7 +10,7 @@ import (
 // Kept is a connection, as the latest sample showed it, and how the client has used it lately.
 // Its life is cycles: a request, the answer, and the next request.
 type Kept struct {
-	conn    *ledger.Conn
+	*ledger.Conn
 	seen    ledger.Moment // the latest sample with the connection, or with what the kernel keeps of it
 	isOpen  bool          // as the latest of these samples showed it
 	movedAt ledger.Moment // when the last byte moved
@@ -61,7 +61,7 @@ const (
 // isNear reports whether the client is so near that few of its requests are on their way at a time.
 func (k *Kept) isNear() bool {
 	rate := float64(k.requests) / (k.seen - k.since).Seconds()
-	rtt := k.conn.Info.RTT // the shortest lately
+	rtt := k.Info.RTT // the shortest lately
 	return rtt <= maxRTT && rate*roundTrips*rtt.Seconds() <= maxLoss
 }
 
@@ -83,7 +83,7 @@ func (k *Kept) noteEnd(state tcp.State) {
 
 // noteClosed notes the event of the connection's end, with its last counters.
 func (k *Kept) noteClosed(c *ledger.Conn) {
-	before := &c.LastOpen().Info
+	before := &c.Was.Info
 	in, out := c.Received-before.Received, c.Sent-(before.Sent-before.Resent)
 	k.saidGoodbye = out > 0 && max(in, out) <= ledger.MaxControlBytes
 }
@@ -100,9 +100,6 @@ func (k *Kept) noteMissing() {
 	}
 }
 
-// Conn returns the connection.
-func (k *Kept) Conn() *ledger.Conn { return k.conn }
-
 // requestOf returns the state of the last request on a connection. A client that has read the
 // answer may delay the ACK by 40 ms.
 func requestOf(c *ledger.Conn) ledger.RequestState {
@@ -115,17 +112,22 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 	return c.Request()
 }
 
+// note notes how a sample shows the connection, which is open.
+func (k *Kept) note(c *ledger.Conn, now ledger.Moment) {
+	k.Conn = c
+	k.isOpen = true
+	k.movedAt = now - k.idleFor()
+	k.request = requestOf(c)
+}
+
 // update notes what has moved since the sample before. The results are after which pause an answer
 // went on that had seemed complete, or 0, and whether a clean cycle has ended. Samples that are far
 // apart show neither.
 func (k *Kept) update(c *ledger.Conn, now ledger.Moment) (pause time.Duration, isClean bool) {
 	last, movedBefore := k.request, k.movedAt
-	areClose := now-k.seen <= closeSamples
-	k.conn = c
-	k.seen = now
-	k.movedAt = now - k.idleFor()
-	k.request = requestOf(c)
+	k.note(c, now)
 	before := &c.Before
+	areClose := now-before.Seen <= closeSamples
 	in := c.Received - before.Received
 	out := c.Sent - before.Sent
 	segments := c.Info.Segments - before.Segments
@@ -211,16 +213,16 @@ func (k *Kept) isSmall() bool {
 func (k *Kept) answered() bool {
 	isClear := !k.unclear || k.clean > 0 && !k.unequal
 	wasAlone := isClear && k.clean >= k.needed && !k.overlaps && !k.isSmall()
-	isQueued := k.conn.Unread > 0 || k.conn.Info.NotSent > 0
-	return wasAlone && k.request == ledger.Idle && k.conn.State == tcp.Established && !isQueued
+	isQueued := k.Unread > 0 || k.Info.NotSent > 0
+	return wasAlone && k.request == ledger.Idle && k.State == tcp.Established && !isQueued
 }
 
 // idleFor returns how long no byte had moved in the latest sample.
-func (k *Kept) idleFor() time.Duration { return min(k.conn.Info.LastSent, k.conn.Info.LastReceived) }
+func (k *Kept) idleFor() time.Duration { return min(k.Info.LastSent, k.Info.LastReceived) }
 
 // IsIdle reports whether the connection, as now is, is still as idle as in the sample: nothing
 // has moved, and nothing waits to be read or sent.
 func (k *Kept) IsIdle(now *tcp.Socket) bool {
 	return now.State == tcp.Established && now.Unread == 0 && now.Info.NotSent == 0 && now.HasInfo &&
-		now.Info.Received == k.conn.Received && now.Info.Sent-now.Info.Resent == k.conn.Sent
+		now.Info.Received == k.Received && now.Info.Sent-now.Info.Resent == k.Sent
 }

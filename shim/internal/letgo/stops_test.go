@@ -390,12 +390,12 @@ func (p *play) sample(h *world.Hold, showTimeWait bool) {
 // ask closes connections, as the sampler does.
 func (p *play) ask(asker *Asker) {
 	for _, k := range asker.Idle() {
-		l := p.conns[k.conn.Cookie-1]
+		l := p.conns[k.Cookie-1]
 		if socket := l.Show(p.now); !asker.MayClose(k) || !k.IsIdle(&socket) {
 			continue
 		}
 		asker.NoteClosed(k)
-		k.conn.Shut = true
+		k.Shut = true
 		l.shut = true
 		p.at(100*time.Microsecond, func() { p.end(l) }) // the server's time to read the end
 		p.run(p.now + 200*time.Microsecond)

@@ -111,8 +111,7 @@ func (s *Sampler) close(next time.Time) {
 		if !s.asker.MayClose(k) {
 			continue
 		}
-		c := k.Conn()
-		closed, err := s.closer.ShutDown(c.Inode, c.Cookie, k.IsIdle)
+		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
 			return
@@ -121,7 +120,7 @@ func (s *Sampler) close(next time.Time) {
 			continue
 		}
 		s.asker.NoteClosed(k)
-		c.Shut = true
+		k.Shut = true
 		due := time.Now().Add(closeGap)
 		if !due.Before(next) {
 			return
