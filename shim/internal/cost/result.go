@@ -20,7 +20,7 @@ type Result struct {
 	Refused     int   // connections, without those of known health probes
 	OfProbes    int   // refused connections of health probes
 	LastRefused time.Time
-	PerSecond   []int // refused connections in each second from the first end
+	PerSecond   traffic.Seconds // refused connections in each second from the first end
 }
 
 // End is the end of a port.
@@ -169,19 +169,10 @@ func (t *Tracker) countRefused() {
 	if n > 0 {
 		r.LastRefused = t.sample.At
 	}
-	// Where the sample was frozen, the port has ended long after the sample began.
-	second := max(int(t.sample.At.Sub(r.Ends[0].At)/time.Second), 0)
-	if n == 0 || second >= maxSeconds {
-		return
+	if n != 0 {
+		r.PerSecond.Add(t.sample.At.Sub(r.Ends[0].At), n)
 	}
-	for second >= len(r.PerSecond) {
-		r.PerSecond = append(r.PerSecond, 0)
-	}
-	r.PerSecond[second] = max(r.PerSecond[second]+n, 0)
 }
-
-// maxSeconds limits Result.PerSecond.
-const maxSeconds = 3600
 
 // probeTolerance is how unpunctual a probe may be, the time between two samples included.
 const probeTolerance = 150 * time.Millisecond

@@ -21,7 +21,7 @@ type Tracker struct {
 
 	recent    []closed            // connections that have closed with a request in flight
 	leftovers map[uint64]leftover // of such connections, by ConnKey
-	expected  int                 // what OutRsts would be if no connection had been refused since the first end of a port
+	expected  int                 // OutRsts, had no connection been refused since the first end of a port
 	lost      int                 // resets beyond that, as of the sample before
 }
 

@@ -34,6 +34,15 @@ const (
 	Lost                // has been missing for Config.Late: taken for closed
 )
 
+// Activity is when the latest connection came, and when the latest byte moved; 0: never.
+type Activity struct{ Opened, Moved Moment }
+
+// Add adds other activity.
+func (a *Activity) Add(b Activity) {
+	a.Opened = max(a.Opened, b.Opened)
+	a.Moved = max(a.Moved, b.Moved)
+}
+
 // Conn is a connection as the latest sample or the event of its end has shown the socket. A
 // connection that is shown, and has ended before the sample does, is in the sample twice: first
 // as it was shown.
@@ -56,8 +65,7 @@ type Conn struct {
 	Served   bool   // the program has read or sent a byte since the sample before
 	Unseen   bool   // bytes may have moved that the source does not show
 
-	Opened     Moment        // when the first byte came on a new connection; 0: none has
-	Moved      Moment        // when the latest byte moved; 0: never
+	Activity                 // Opened is when the first byte came, 0 if the connection is not New
 	SendsSince Moment        // the first byte sent after the last one received; 0: none
 	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
 	Waited     time.Duration // the longest silence of the last request in the hold
@@ -78,10 +86,11 @@ type decision struct{ isMade, isOwn bool }
 
 // Before is what the sample before showed of a connection.
 type Before struct {
+	Activity
+	Seen                   Moment
 	Received, Sent         uint64
 	Segments, SentSegments uint32
 	Unread, Unsent         uint32
-	Seen, Opened, Moved    Moment
 	Accepted               bool
 }
 
@@ -109,7 +118,7 @@ func (c *Conn) LastOpen() *tcp.Socket {
 // activity. Nor are bytes sent before the first one received, a greeting.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
 	c.Before = Before{
-		c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Seen, c.Opened, c.Moved, c.Accepted,
+		c.Activity, c.Seen, c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Accepted,
 	}
 	if IsOpen(&c.Socket) && !IsOpen(s) {
 		was := c.Socket

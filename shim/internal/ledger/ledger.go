@@ -83,7 +83,8 @@ func (s *Sample) Time(m Moment) time.Time {
 // New returns an empty Ledger.
 func New(cfg Config) *Ledger {
 	return &Ledger{
-		cfg: cfg, sample: Sample{Start: cfg.Start}, baseline: true, conns: map[uint64]*Conn{}, usual: Usual{PureACKs: 1},
+		cfg: cfg, sample: Sample{Start: cfg.Start}, baseline: true,
+		conns: map[uint64]*Conn{}, usual: Usual{PureACKs: 1},
 	}
 }
 
@@ -279,15 +280,11 @@ func (l *Ledger) Decided(s *tcp.Socket) (isOwn, isMade bool) {
 	return false, false
 }
 
-// Ignores reports whether a socket does not count. A listener has no peer.
-func (c *Config) Ignores(s *tcp.Socket) bool {
-	from := func(p netip.Prefix) bool { return p.Contains(s.Remote.Addr()) }
-	return slices.Contains(c.IgnorePorts, s.Local.Port()) ||
-		s.State != tcp.Listen && slices.ContainsFunc(c.IgnorePeers, from)
-}
-
+// side returns Ignored for what Config ignores. A listener has no peer.
 func (l *Ledger) side(s *tcp.Socket, side Side) Side {
-	if l.cfg.Ignores(s) {
+	from := func(p netip.Prefix) bool { return p.Contains(s.Remote.Addr()) }
+	if slices.Contains(l.cfg.IgnorePorts, s.Local.Port()) ||
+		s.State != tcp.Listen && slices.ContainsFunc(l.cfg.IgnorePeers, from) {
 		return Ignored
 	}
 	return side

@@ -26,8 +26,9 @@ func (p *client) patience() time.Duration {
 }
 
 // mayBeAsked reports whether another connection may be closed, while some were closed lately that
-// the client has not closed in turn. One more of these may be open than it has closed in turn, so each round is twice as large: some clients notice the end of a
-// connection only when they send the next request, which is lost.
+// the client has not closed in turn. One more of these may be open than it has closed, so each
+// round is twice as large: some clients notice the end of a connection only when they send the
+// next request, which is lost.
 func (p *client) mayBeAsked(leaving int, noneNewFor time.Duration) bool {
 	return leaving <= p.left && p.reset < maxReset && noneNewFor >= p.patience()
 }

@@ -82,7 +82,7 @@ type Info struct {
 	Acked                  uint64        // bytes acknowledged by the peer
 	Sent                   uint64        // bytes, including bytes sent again
 	Resent                 uint64        // bytes of Sent that were sent again; 0: not known
-	RTT                    time.Duration // a round trip, the shortest of the last minutes; over an hour if none is known
+	RTT                    time.Duration // a round trip, the shortest lately; over an hour if none is known
 	NotSent                uint32        // bytes written by the program and not yet sent; 0 on kernels before 4.6
 }
 

@@ -4,35 +4,19 @@ import "time"
 
 // arrivals counts the connections that came after the trigger.
 type arrivals struct {
-	shown     int   // by samples and events
-	accepted  int   // shown, or counted by the kernel
-	perSecond []int // connections in each second from the trigger
+	shown     int     // by samples and events
+	accepted  int     // shown, or counted by the kernel
+	perSecond Seconds // connections since the trigger
 
 	latest  moment // the latest that counts, health probes aside
 	crowded moment // the latest that came less than QuietFor after another, or was missed
 }
 
-// maxSeconds limits perSecond: connections that come later are only in accepted.
-const maxSeconds = 3600
-
 // count makes total the number of connections, as counted so long after the trigger. A
 // connection that the kernel has counted may be shown later.
 func (a *arrivals) count(after time.Duration, total int) {
-	second := max(int(after/time.Second), 0)
-	a.lengthen(second)
-	if n := total - a.accepted; n > 0 {
-		a.accepted = total
-		if second < len(a.perSecond) {
-			a.perSecond[second] += n
-		}
-	}
-}
-
-// lengthen makes room in perSecond for each second up to the given second.
-func (a *arrivals) lengthen(second int) {
-	for second >= len(a.perSecond) && len(a.perSecond) < maxSeconds {
-		a.perSecond = append(a.perSecond, 0)
-	}
+	a.perSecond.Add(after, max(total-a.accepted, 0))
+	a.accepted = max(a.accepted, total)
 }
 
 // last returns how many connections came in the last seconds of a length of time.
@@ -42,4 +26,22 @@ func (a *arrivals) last(span time.Duration) (n int) {
 		n += count
 	}
 	return n
+}
+
+// Seconds are counts, in each second from a first one.
+type Seconds []int
+
+// maxSeconds limits Seconds. What comes later is not counted.
+const maxSeconds = 3600
+
+// Add adds n to the count of a second, and makes room for each second up to it. What has come
+// before the first second counts in the first.
+func (s *Seconds) Add(after time.Duration, n int) {
+	second := max(int(after/time.Second), 0)
+	for second >= len(*s) && len(*s) < maxSeconds {
+		*s = append(*s, 0)
+	}
+	if second < len(*s) {
+		(*s)[second] = max((*s)[second]+n, 0)
+	}
 }

@@ -37,9 +37,9 @@ type Cause struct {
 // relevant returns the latest activity for the condition of the hold.
 func (t *Tracker) relevant(a activity) moment {
 	if t.cfg.Until == stop.Settled {
-		return a.opened
+		return a.Opened
 	}
-	return a.last()
+	return max(a.Opened, a.Moved)
 }
 
 // causeOf returns what is known of a connection as a cause.
@@ -49,7 +49,7 @@ func causeOf(c *ledger.Conn, kind CauseKind, at time.Time) Cause {
 
 // noteActivity remembers the latest activity.
 func (t *Tracker) noteActivity(c *ledger.Conn) {
-	at := t.relevant(activityOf(c))
+	at := t.relevant(c.Activity)
 	if !t.recent(at) {
 		return
 	}

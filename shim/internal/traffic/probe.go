@@ -56,7 +56,7 @@ func (s *series) add(a activity, at moment) {
 		latest, r.last = r.last, latest
 	}
 	s.count++
-	s.activity.add(a) // the last to end need not be the last to come
+	s.activity.Add(a) // the last to end need not be the last to come
 }
 
 // period returns the period of the first rhythm that is regular, 0 without one. Evenly
@@ -110,7 +110,7 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		if len(t.probes) >= maxProbeKeys {
 			for key, other := range t.probes {
 				if other.period() == 0 { // without a rhythm, a series is traffic
-					t.closed.add(other.activity)
+					t.closed.Add(other.activity)
 					delete(t.probes, key)
 				}
 			}
@@ -118,7 +118,7 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		found = &series{}
 		t.probes[keyOf(c)] = found
 	}
-	found.add(activityOf(c), came)
+	found.add(c.Activity, came)
 	found.steady = found.steady || t.leavesOutSeries(found)
 }
 
@@ -126,21 +126,23 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 // the last new connection came that is no possible health probe.
 func (t *Tracker) addSeries() (lastOther moment) {
 	y := &t.draft
-	y.add(t.closed)
+	before := y.activity
+	y.Add(t.closed)
 	y.shut = max(y.shut, t.shut)
-	lastOther = y.opened
+	lastOther = y.Opened
 	n := 0
 	for _, found := range t.probes {
 		latest, leftOut := t.counted(found, t.rule)
 		if leftOut {
 			n++
 		}
-		y.add(latest)
+		y.Add(latest)
 		other, _ := t.counted(found, IgnoreProbes)
-		lastOther = max(lastOther, other.opened)
+		lastOther = max(lastOther, other.Opened)
 	}
 	if n > maxProbes && t.rule == IgnoreProbesPatiently {
 		t.rule = CountProbes
+		y.activity = before
 		return t.addSeries()
 	}
 	return lastOther

@@ -54,7 +54,7 @@ type LeftOut struct {
 
 // Sample returns the latest sample. An incomplete one meets no condition.
 func (t *Tracker) Sample() Sample {
-	t.arrivals.lengthen(int((t.sample.Now - trigger) / time.Second))
+	t.arrivals.perSecond.Add(t.sample.Now-trigger, 0)
 	r := t.latest
 	r.PerSecond = slices.Clone(t.arrivals.perSecond)
 	r.Patterns = t.Patterns()

@@ -78,19 +78,10 @@ type moment = ledger.Moment
 
 const trigger = ledger.Trigger
 
-// activity is when the latest connection came, and when the latest byte moved; 0: never.
-type activity struct{ opened, moved moment }
+type activity = ledger.Activity
 
-func (a *activity) add(b activity) {
-	a.opened = max(a.opened, b.opened)
-	a.moved = max(a.moved, b.moved)
-}
-
-func (a *activity) last() moment { return max(a.opened, a.moved) }
-
-// activityOf returns the activity on a connection: Opened is zero for a connection older than the
-// trigger, or on which no byte was received.
-func activityOf(c *ledger.Conn) activity { return activity{c.Opened, c.Moved} }
+// both returns the activity of a connection that is not known: it came, or a byte moved on it.
+func both(at moment) activity { return activity{Opened: at, Moved: at} }
 
 // silence returns the time since m, or since the trigger if that is later.
 func (t *Tracker) silence(m moment) time.Duration { return t.sample.Now - max(m, trigger) }
@@ -103,8 +94,8 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 // New returns a Tracker.
 func New(cfg Config) *Tracker {
 	return &Tracker{
-		cfg: cfg, rule: cfg.Probes, sample: &ledger.Sample{}, probes: map[Pattern]*series{}, accepted: map[uint16]bool{},
-		latest: Sample{Verdict: Verdict{Incomplete: true}},
+		cfg: cfg, rule: cfg.Probes, sample: &ledger.Sample{}, latest: Sample{Verdict: Verdict{Incomplete: true}},
+		probes: map[Pattern]*series{}, accepted: map[uint16]bool{},
 	}
 }
 
@@ -170,7 +161,7 @@ func (t *Tracker) addConn(c *ledger.Conn) {
 		t.countNew(c, c.Ended)
 		t.addClosed(c)
 	case ledger.Missing: // that may be activity
-		t.draft.addConn(c, activity{c.Opened, now})
+		t.draft.addConn(c, activity{Opened: c.Opened, Moved: now})
 	case ledger.Lost:
 		t.countNew(c, now)
 		t.forget(c, c.Opened)
@@ -218,10 +209,10 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	t.noteActivity(c)
 	switch {
 	case c.Shut:
-		t.closed.add(activity{opened: c.Opened})
+		t.closed.Add(activity{Opened: c.Opened})
 		t.shut = max(t.shut, c.Moved)
 	case c.Opened == 0 || t.sample.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
-		t.closed.add(activityOf(c))
+		t.closed.Add(c.Activity)
 	default:
 		t.addToSeries(c, came)
 	}
@@ -237,8 +228,8 @@ func (t *Tracker) finish(shutSilence time.Duration) {
 	}
 	lastOther := t.addSeries()
 	t.conclude(y, lastOther, shutSilence)
-	y.LastNew = t.sample.Time(y.opened)
-	y.LastByte = t.sample.Time(y.moved)
+	y.LastNew = t.sample.Time(y.Opened)
+	y.LastByte = t.sample.Time(y.Moved)
 	y.LastOther = t.sample.Time(lastOther)
 	y.Cause = t.cause(waiting)
 	t.recognize(&y.Cause)
@@ -277,19 +268,19 @@ func (t *Tracker) addUnseen() {
 		t.markActive(t.sample.Moment(rest.MissedAt))
 	}
 	if rest.Opened > a.accepted-t.latest.Accepted { // until the event tells more
-		t.draft.add(activity{now, now})
+		t.draft.Add(both(now))
 	}
 	if rest.Accepted > 0 {
 		t.markActive(now)
 		a.count(now-trigger, rest.Accepted)
 	}
 	if rest.Segments && t.draft.bytesUnknown { // any segment may have carried bytes of an open connection
-		t.closed.add(activity{moved: now})
+		t.closed.Add(activity{Moved: now})
 	}
 }
 
 // markActive notes activity whose connection is not known yet.
 func (t *Tracker) markActive(at moment) {
-	t.closed.add(activity{at, at})
+	t.closed.Add(both(at))
 	t.arrivals.crowded = max(t.arrivals.crowded, at)
 }

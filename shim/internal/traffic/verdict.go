@@ -28,21 +28,21 @@ type draft struct {
 // addConn adds the activity on a connection.
 func (y *draft) addConn(c *ledger.Conn, a activity) {
 	if c.Shut {
-		y.shut = max(y.shut, a.moved)
-		a.moved = 0
+		y.shut = max(y.shut, a.Moved)
+		a.Moved = 0
 	}
-	y.add(a)
+	y.Add(a)
 }
 
 // conclude completes the verdict on a sample.
 func (t *Tracker) conclude(y *draft, lastOther moment, shutSilence time.Duration) {
 	latest := y.activity
-	latest.add(activity{t.queuedAt, t.queuedAt})
+	latest.Add(both(t.queuedAt))
 	v := &y.Verdict
 	y.NoneNewFor = t.silence(max(lastOther, t.queuedAt))
-	v.Settled = t.silentSince(latest.opened)
-	v.Quiet = v.Settled && t.silentSince(latest.moved) && t.silence(y.shut) >= shutSilence && y.InFlight == 0
-	y.moved = max(y.moved, y.shut)
+	v.Settled = t.silentSince(latest.Opened)
+	v.Quiet = v.Settled && t.silentSince(latest.Moved) && t.silence(y.shut) >= shutSilence && y.InFlight == 0
+	y.Moved = max(y.Moved, y.shut)
 	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
 	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
@@ -50,7 +50,7 @@ func (t *Tracker) conclude(y *draft, lastOther moment, shutSilence time.Duration
 	newest := max(t.arrivals.crowded, t.queuedAt)
 	v.Kept = !v.Quiet && !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor &&
 		t.silentSince(t.arrivals.latest) && y.InUse > 0 && !y.slow
-	v.Active = t.recent(max(latest.last(), y.shut)) || y.InFlight > 0
+	v.Active = t.recent(max(latest.Opened, latest.Moved, y.shut)) || y.InFlight > 0
 	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
 	v.Stuck = !y.served && t.sample.Now-t.progressAt > max(stuckAfter, t.cfg.QuietFor)
 }
@@ -63,7 +63,7 @@ const KeptFor = 8
 // count adds an open connection to the sample.
 func (t *Tracker) count(c *ledger.Conn) {
 	y := &t.draft
-	y.addConn(c, activityOf(c))
+	y.addConn(c, c.Activity)
 	isGone := ledger.PeerGone(&c.Socket)
 	switch {
 	case !c.Accepted:
