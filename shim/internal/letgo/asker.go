@@ -172,8 +172,9 @@ func (a *Asker) maySoonClose(k *Kept) bool {
 func (a *Asker) Watching() bool { return slices.ContainsFunc(a.kept, a.maySoonClose) }
 
 // few is a number of connections in use, all of which may be hardly ever idle for longer than
-// minIdle. Of more, one that has been idle for rarelyIdle is less likely to be used next: as measured,
-// 24 connections of Go's Transport lost 0.2 requests a stop, and 0.4 after 40 ms.
+// minIdle. With more in use, only those idle for rarelyIdle are closed, which are less likely to be
+// used next: as measured, 24 connections of Go's Transport lost 0.2 requests a stop, and 0.4 if they
+// were closed after 40 ms.
 const (
 	few        = 4
 	rarelyIdle = 120 * time.Millisecond
@@ -196,14 +197,17 @@ func (a *Asker) Idle() []*Kept {
 		at, _ := slices.BinarySearchFunc(idle, k, func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) })
 		idle = slices.Insert(idle, at, k)
 	}
-	ordered := make([]*Kept, 0, len(idle))
-	for low, high := (len(idle)-1)/2, (len(idle)-1)/2+1; len(ordered) < len(idle); low, high = low-1, high+1 {
-		if low >= 0 {
-			ordered = append(ordered, idle[low])
+	return fromTheMiddle(idle)
+}
+
+// fromTheMiddle returns a list in the order of the distance from its middle.
+func fromTheMiddle[T any](list []T) (ordered []T) {
+	for i := range list {
+		distance := (i + 1) / 2
+		if i%2 == 0 {
+			distance = -distance
 		}
-		if high < len(idle) {
-			ordered = append(ordered, idle[high])
-		}
+		ordered = append(ordered, list[(len(list)-1)/2+distance])
 	}
 	return ordered
 }

@@ -63,6 +63,16 @@ func TestCycles(t *testing.T) {
 	}
 }
 
+// TestFromTheMiddle: of an even number the lower of the two in the middle comes first.
+func TestFromTheMiddle(t *testing.T) {
+	for _, want := range [][]int{nil, {0}, {0, 1}, {1, 2, 0}, {1, 2, 0, 3}, {2, 3, 1, 4, 0}} {
+		list := slices.Sorted(slices.Values(want))
+		if got := fromTheMiddle(list); !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", list, got, want)
+		}
+	}
+}
+
 // The first to be closed is the one in the middle by idle time. A closed connection is not
 // closed again, and a new connection of its peer came back.
 func TestNoteClosed(t *testing.T) {

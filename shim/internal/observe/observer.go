@@ -37,7 +37,7 @@ type Observer struct {
 
 // Open chooses the best source and finds the ports that count. A port is never
 // removed later: a server may close all listeners first. Reading of events begins before
-// the first sample, lest a connection be missed in between.
+// the first sample, so that no connection is missed in between.
 func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
 	leavesOut := cfg.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0

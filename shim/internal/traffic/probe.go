@@ -71,8 +71,8 @@ func (s *series) period() time.Duration {
 }
 
 // counted returns the latest activity of a series that counts by a rule, and whether probes are
-// left out. Of connections that come evenly every second one has twice the period, which
-// proves nothing about whole seconds.
+// left out. Every other connection of an even series has twice its period, which proves nothing
+// about whole seconds.
 func (t *Tracker) counted(s *series, rule ProbeRule) (latest activity, leftOut bool) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]

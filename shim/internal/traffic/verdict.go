@@ -101,7 +101,7 @@ func (t *Tracker) count(c *ledger.Conn) {
 const slowAfter = time.Second
 
 // countRequest adds the request on a connection to the sample. Silence counts from the
-// trigger, lest a slow request be cut for what it did before.
+// trigger, so that no slow request is cut for what it did before.
 func (t *Tracker) countRequest(c *ledger.Conn) {
 	y := &t.draft
 	state := c.Request()
