@@ -117,15 +117,17 @@ func (t *Tracker) readAt(at time.Time) time.Time {
 	return later(at, t.sample.ReadAt)
 }
 
-// noteLeftover notes that the sample shows a socket which the server has closed.
+// noteLeftover notes that the sample shows a socket, if the server has closed it.
 func (t *Tracker) noteLeftover(s *tcp.Socket) {
-	key := ledger.ConnKey(s.Local, s.Remote)
-	if _, found := t.leftovers[key]; !found {
+	if ledger.IsOpen(s) {
 		return
 	}
-	t.leftovers[key] = shown
-	if s.State == tcp.TimeWait {
-		t.leftovers[key] = clientClosed
+	key := ledger.ConnKey(s.Local, s.Remote)
+	if _, found := t.leftovers[key]; found {
+		t.leftovers[key] = shown
+		if s.State == tcp.TimeWait {
+			t.leftovers[key] = clientClosed
+		}
 	}
 }
 
@@ -134,9 +136,7 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 	switch c.Fate {
 	case ledger.Shown:
-		if !ledger.IsOpen(&c.Socket) {
-			t.noteLeftover(&c.Socket)
-		}
+		t.noteLeftover(&c.Socket)
 	case ledger.Closed:
 		return t.addClosed(c)
 	case ledger.Lost:

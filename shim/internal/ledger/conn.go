@@ -67,6 +67,8 @@ type Conn struct {
 
 	Activity                 // Opened is when the first byte came, 0 if the connection is not New
 	SendsSince Moment        // the first byte sent after the last one received; 0: none
+	Request    RequestState  // of the last request
+	WaitsSince Moment        // when the last byte moved before that waited, PINGs aside
 	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
 	Waited     time.Duration // the longest silence of the last request in the hold
 	Seen       Moment        // the latest sample that shows the connection; 0: none
@@ -93,12 +95,6 @@ type Before struct {
 	Unread, Unsent         uint32
 	Accepted               bool
 }
-
-// Request returns the state of the last request.
-func (c *Conn) Request() RequestState { return c.request.shown }
-
-// WaitsSince returns when the last byte moved before the last request waited, PINGs aside.
-func (c *Conn) WaitsSince() Moment { return c.request.since }
 
 // IsOpen reports whether the program may still answer: a peer that has closed its end may wait
 // for the response.

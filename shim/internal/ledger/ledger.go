@@ -20,12 +20,10 @@ type Config struct {
 
 // Ledger follows connections from sample to sample.
 type Ledger struct {
-	cfg      Config
-	sample   Sample
-	baseline bool             // see Sample.Baseline
-	conns    map[uint64]*Conn // by identity
-	usual    Usual
-	shown    int // of conns, in the current sample, and not closed since
+	cfg    Config
+	sample Sample           // the current
+	conns  map[uint64]*Conn // by identity
+	shown  int              // of conns, in the sample, and not closed since
 
 	lacksPingPong  bool // a connection has no valid pingPong
 	pingPongReadAt time.Time
@@ -83,8 +81,8 @@ func (s *Sample) Time(m Moment) time.Time {
 // New returns an empty Ledger.
 func New(cfg Config) *Ledger {
 	return &Ledger{
-		cfg: cfg, sample: Sample{Start: cfg.Start}, baseline: true,
-		conns: map[uint64]*Conn{}, usual: Usual{PureACKs: 1},
+		cfg: cfg, conns: map[uint64]*Conn{},
+		sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}, Rest: Rest{NewSource: true}},
 	}
 }
 
@@ -94,7 +92,7 @@ func (l *Ledger) Begin(now time.Time) {
 	y.Previous = y.Now
 	y.At = now
 	y.Now = y.Moment(now)
-	y.Baseline = l.baseline
+	y.Baseline = y.NewSource || y.Baseline && y.Incomplete
 	y.Conns = y.Conns[:0]
 	y.Others = y.Others[:0]
 	l.shown = 0
@@ -169,8 +167,8 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	c.Seen = y.Now
 	y.Conns = append(y.Conns, c)
 	if side == Clients {
-		l.usual.Learn(s)
-		c.judge(l.usual)
+		y.Usual.Learn(s)
+		c.judge(y.Usual)
 		c.noteSilence(y.Now, l.cfg.MaxTie)
 	}
 }
@@ -207,8 +205,6 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 // End ends a sample, and returns it.
 func (l *Ledger) End(rest Rest) *Sample {
 	l.sample.Rest = rest
-	l.sample.Usual = l.usual
-	l.baseline = rest.NewSource || l.baseline && rest.Incomplete
 	if !rest.Incomplete {
 		l.addMissing()
 	}

@@ -133,10 +133,8 @@ const maxDelayedACK = 800 * time.Millisecond
 
 // judgment is the state of the last request in the latest sample with empty queues.
 type judgment struct {
-	shown    RequestState // in the latest sample
 	state    RequestState
 	doubtful bool   // a tie whose request may have come in several segments, see Classify
-	since    Moment // when the last byte moved, PINGs aside
 	in, out  uint64 // bytes received and sent by then
 }
 
@@ -152,8 +150,8 @@ func (c *Conn) judge(usual Usual) {
 	last := c.request
 	state := Classify(s, usual)
 	if PeerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !IsOpen(s) {
-		c.request.shown = state
-		c.request.since = c.Moved
+		c.Request = state
+		c.WaitsSince = c.Moved
 		return
 	}
 	in := c.Received - last.in
@@ -162,30 +160,28 @@ func (c *Conn) judge(usual Usual) {
 	stillWaits := silent && last.state == InFlight
 	isProbeACK := silent && ackedLate(s) && (last.state == Idle || last.doubtful)
 	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
-	next := judgment{state: state, since: c.Moved, in: c.Received, out: c.Sent}
+	isUnchanged := stillWaits || isProbeACK || isPING
+	c.Request = state
 	switch {
-	case stillWaits || isProbeACK || isPING:
-		next.state = last.state
-		next.since = last.since
+	case isUnchanged:
+		c.Request = last.state
 	case last.state == InFlight && out == 0 && in <= MaxControlBytes: // a PING, whose ACK is to come
-		c.request.shown = state
 		return
+	default:
+		c.WaitsSince = c.Moved
 	}
 	isDoubtful := last.doubtful && silent || !ackedLate(s) && !usual.answered(&s.Info)
-	next.doubtful = next.state == Tie && isDoubtful
-	next.shown = next.state
-	c.request = next
+	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, c.Received, c.Sent}
 }
 
 // noteSilence notes how long the last request has been silent in the hold. A tie in ping-pong mode
 // has probably been answered after maxTie.
 func (c *Conn) noteSilence(now Moment, maxTie time.Duration) {
-	r := &c.request
-	if r.shown == Tie && c.Info.PingPong && now >= r.since+maxTie {
-		r.shown = Idle
-		r.state = Idle
+	if c.Request == Tie && c.Info.PingPong && now >= c.WaitsSince+maxTie {
+		c.Request = Idle
+		c.request.state = Idle
 	}
-	if r.shown == InFlight {
+	if c.Request == InFlight {
 		c.Waited = max(c.Waited, now-max(c.Moved, Trigger))
 	}
 }

@@ -109,7 +109,7 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 	case c.Unread == 0 && c.Unsent > 0 && c.Info.NotSent == 0 && c.Info.LastSent <= c.Info.LastReceived:
 		return ledger.Idle
 	}
-	return c.Request()
+	return c.Request
 }
 
 // note notes how a sample shows the connection, which is open.

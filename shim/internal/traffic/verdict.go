@@ -104,7 +104,7 @@ const slowAfter = time.Second
 // trigger, so that no slow request is cut for what it did before.
 func (t *Tracker) countRequest(c *ledger.Conn) {
 	y := &t.draft
-	state := c.Request()
+	state := c.Request
 	y.unread = y.unread || c.Unread > 0
 	unheard := c.Shut && c.Unread > 0 && t.silence(c.Moved) >= slowAfter // the server reads no more
 	givenUp := unheard || t.silence(c.Moved) >= t.cfg.MaxSilence
@@ -124,7 +124,7 @@ func (t *Tracker) countRequest(c *ledger.Conn) {
 		if c.Unread == 0 || c.PartlyRead() {
 			y.served = true
 		}
-		if state == ledger.InFlight && t.silence(c.WaitsSince()) >= slowAfter {
+		if state == ledger.InFlight && t.silence(c.WaitsSince) >= slowAfter {
 			y.slow = true
 		}
 	}
