@@ -22,11 +22,17 @@ type kernel struct {
 	ledger   *ledger.Ledger
 	now      time.Time
 	sockets  []tcp.Socket
-	closed   []tcp.Socket // since the latest sample
+	closed   []closedSocket // since the latest sample
 	probes   []traffic.Pattern
 	rest     ledger.Rest
 	missed   bool
 	returned int // ports
+}
+
+// closedSocket is the event of a socket's end.
+type closedSocket struct {
+	tcp.Socket
+	at time.Time
 }
 
 const every = 50 * time.Millisecond
@@ -157,22 +163,21 @@ func (k *kernel) end(how string, cookies []int) {
 			}
 			s.State = tcp.Close
 			s.Inode = 0
-			k.closed = append(k.closed, s)
+			k.closed = append(k.closed, closedSocket{s, k.now.Add(10 * time.Millisecond)})
 		}
 		return ends
 	})
 }
 
 func (k *kernel) sample(ending ...int) {
-	before := k.now.Add(10 * time.Millisecond)
 	k.now = k.now.Add(every)
 	k.ledger.Begin(k.now)
 	for _, s := range k.sockets {
 		k.ledger.Observe(&s, side(&s))
 	}
-	k.readEvents(before)
+	k.readEvents()
 	k.end("destroy", ending)
-	k.readEvents(k.now.Add(10 * time.Millisecond))
+	k.readEvents()
 	k.rest.ReadAt = k.now
 	k.rest.MissedAt = time.Time{}
 	if k.missed {
@@ -190,9 +195,10 @@ func side(s *tcp.Socket) ledger.Side {
 	return ledger.Ignored
 }
 
-func (k *kernel) readEvents(at time.Time) {
+func (k *kernel) readEvents() {
 	for i := range k.closed {
-		k.ledger.Closed(&k.closed[i], at, side(&k.closed[i]))
+		e := &k.closed[i]
+		k.ledger.Closed(&e.Socket, e.at, side(&e.Socket))
 	}
 	k.closed = nil
 }
