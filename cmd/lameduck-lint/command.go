@@ -1,74 +1,103 @@
 package main
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
-
-// word is a word of a file, and its line; the line of a missing word is 0. What only the
-// cluster or the build knows is written $(NAME) in the text, as in Kubernetes.
-type word struct {
-	text string
-	line int
-}
-
-// UnmarshalYAML implements [yaml.Unmarshaler]. Values that are not scalars are not known.
-func (w *word) UnmarshalYAML(n *yaml.Node) error {
-	w.text, w.line = n.Value, n.Line
-	if n.Kind != yaml.ScalarNode {
-		w.text = "$()"
-	}
-	return nil
-}
-
-func (w word) base() string { return path.Base(w.text) }
-
-// isPlain reports whether a word is no flag.
-func (w word) isPlain() bool { return !strings.HasPrefix(w.text, "-") }
-
-// wordsAt returns the words of a line.
-func wordsAt(line int, texts []string) []word {
-	words := make([]word, len(texts))
-	for i, text := range texts {
-		words[i] = word{text, line}
-	}
-	return words
-}
-
-// unknown is a word that only the shell knows.
-var unknown = word{text: "$()"}
-
-// texts returns the texts of words.
-func texts(words []word) (list []string) {
-	for _, w := range words {
-		list = append(list, w.text)
-	}
-	return list
-}
 
 // command is the command of a container or a hook, or a command in a shell's script.
 type command struct {
 	program    word
 	args       []word
 	subcommand string // of lameduck, before args
-	shell      string // that runs the command by a script, and stays in front; or ""
-	unclear    bool   // words that the shell changes are left out, with those behind them
+	unclear    bool   // words that only the shell knows are left out, with those behind them
 	always     bool   // nothing keeps the script from the command
+	front
 }
 
 func (c *command) words() []word { return append([]word{c.program}, c.args...) }
 
-// callIn returns the first call of lameduck in the words of a container or a hook, or nil.
-func callIn(words []word) *command {
-	for _, c := range commandsIn(words) {
+func (c *command) String() string { return strings.Join(texts(c.words()), " ") }
+
+// front is what stays in front of a command.
+type front struct {
+	init     string   // the name of an init, or ""
+	group    bool     // the init signals the process group
+	rewrites []string // by the init
+	shell    string   // a shell that does not execute the command in its own place, or ""
+	file     bool     // of a script's file: no shell executes the last command of a file so
+	traps    bool     // the script may have a handler for the stop signal
+	depth    int
+}
+
+var (
+	// initRE matches the programs that lameduck replaces, by the name too.
+	initRE   = regexp.MustCompile(`^(.*/)?(tini|tini-static|docker-init|dumb-init|catatonit|podman-init)$`)
+	userRE   = regexp.MustCompile(`^(.*/)?(su-exec|gosu)$`)
+	shellRE  = regexp.MustCompile(`^(.*/)?(ba|da|a|z|k)?sh$`)
+	scriptRE = regexp.MustCompile(`^-\w*c$`) // the flag before a script
+	fileRE   = regexp.MustCompile(`^#! */(usr/)?bin/(env )?(ba|da|a)?sh\b`)
+)
+
+// commandsIn returns what the words of a container or a hook run: one command, or the commands of
+// a script, behind inits and programs that execute their arguments.
+func (c *container) commandsIn(words []word) []command { return c.behind(front{}, words) }
+
+func (c *container) behind(f front, words []word) []command {
+	f.depth++
+	if len(words) == 0 || f.depth > 9 { // a script may execute itself
+		return nil
+	}
+	program, args := words[0], words[1:]
+	first := max(0, slices.IndexFunc(args, word.isPlain))
+	switch {
+	case initRE.MatchString(program.text):
+		var flags initFlags
+		rest, err := cli.ParseOther(&flags, texts(args))
+		if rest = cli.DropDashes(rest); err == nil && len(rest) > 0 {
+			f.init, f.rewrites = program.base(), flags.Rewrite
+			f.group = flags.Group || c.variable("TINI_KILL_PROCESS_GROUP") != "" ||
+				f.init == "dumb-init" && !flags.SingleChild && c.variable("DUMB_INIT_SETSID") != "0"
+			return c.behind(f, args[len(args)-len(rest):])
+		}
+	case userRE.MatchString(program.text) && len(args) > 1:
+		return c.behind(f, args[1:])
+	case shellRE.MatchString(program.text) && len(args) > 0:
+		if scriptRE.MatchString(args[max(first-1, 0)].text) {
+			inner := f
+			inner.shell = program.base()
+			return c.inScript(f, inner, args[first].text, args[first].line, args[min(first+2, len(args)):])
+		}
+		program, args = args[first], args[first+1:]
+	}
+	if text := c.file(program.text); fileRE.MatchString(text) || text != "" && program != words[0] {
+		inner := f
+		inner.shell, inner.file = program.base(), true
+		return c.inScript(f, inner, text, words[0].line, args)
+	}
+	return []command{{program: words[0], args: words[1:], always: true, front: f}}
+}
+
+// initFlags are the flags of tini, dumb-init and catatonit.
+type initFlags struct {
+	Group       bool     `short:"g"`
+	SingleChild bool     `short:"c"`
+	Rewrite     []string `short:"r"`
+	Subreaper   bool     `short:"s"`
+	Warn        bool     `short:"w"`
+	Verbose     int      `short:"v" type:"counter"`
+	Pdeath      string   `short:"p"`
+	Expect      []string `short:"e"`
+}
+
+// callIn returns the first call of lameduck in commands, or nil.
+func callIn(list []command) *command {
+	for _, c := range list {
 		if c.program.base() == "lameduck" {
 			if len(c.args) > 0 && cli.IsSubcommand(c.args[0].text) {
 				c.subcommand, c.args = c.args[0].text, c.args[1:]
@@ -79,9 +108,9 @@ func callIn(words []word) *command {
 	return nil
 }
 
-// sleepIn returns the time that the words of a hook sleep in any case, and the line.
-func sleepIn(words []word) (total time.Duration, line int) {
-	for _, c := range commandsIn(words) {
+// sleepIn returns the time that the commands of a hook sleep in any case, and the line.
+func sleepIn(list []command) (total time.Duration, line int) {
+	for _, c := range list {
 		if c.always && c.program.base() == "sleep" && len(c.args) > 0 {
 			length, _ := shim.ParseDuration(c.args[0].text)
 			total += length
@@ -89,58 +118,4 @@ func sleepIn(words []word) (total time.Duration, line int) {
 		}
 	}
 	return total, line
-}
-
-var (
-	// initRE matches the programs that lameduck replaces, by the name too.
-	initRE   = regexp.MustCompile(`^(.*/)?(tini|tini-static|docker-init|dumb-init|catatonit|podman-init)$`)
-	shellRE  = regexp.MustCompile(`^(.*/)?(ba|da|a|z|k)?sh$`)
-	scriptRE = regexp.MustCompile(`^-\w*c$`) // the flag before a script
-
-	redirectionRE = regexp.MustCompile(`(\s\d)?[<>]+&?\s*[^\s;&|()]*`)
-	separatorRE   = regexp.MustCompile(`[;&|()\n]+`)
-	quotedRE      = regexp.MustCompile(`'[^']*'|"(?:\\.|[^"\\])*"`)
-	prefixRE      = regexp.MustCompile(`^\s*(?:(?:\{|if|then|else|do)\s+)*(?:\w+=[^\s'"$]*\s+)*(exec\s+)?`)
-	changedRE     = regexp.MustCompile("\\S*['\"`$\\\\*].*$")
-	// choiceRE matches what may keep a script from a command.
-	choiceRE = regexp.MustCompile(`\||\b(?:if|case|while|until|for|trap)\b|\[|&\s*$|[^&]&[^&]`)
-)
-
-// commandsIn returns the one command that words are, without an init before lameduck, or the
-// commands of a shell's script.
-func commandsIn(words []word) (list []command) {
-	if len(words) == 0 {
-		return nil
-	}
-	if initRE.MatchString(words[0].text) {
-		words = words[max(0, slices.IndexFunc(words, func(w word) bool { return w.base() == "lameduck" })):]
-	}
-	script := 1 + slices.IndexFunc(words[1:], word.isPlain)
-	if !shellRE.MatchString(words[0].text) || !scriptRE.MatchString(words[max(script-1, 0)].text) {
-		return []command{{program: words[0], args: words[1:], always: true}}
-	}
-	text := quotedRE.ReplaceAllStringFunc(words[script].text, func(quoted string) string {
-		return separatorRE.ReplaceAllString(quoted, "_")
-	})
-	text = redirectionRE.ReplaceAllString(text, " ")
-	always := !choiceRE.MatchString(text)
-	for _, part := range separatorRE.Split(text, -1) {
-		prefix := prefixRE.FindStringSubmatch(part)
-		changed := changedRE.FindString(part)
-		part = strings.TrimSuffix(strings.TrimPrefix(part, prefix[0]), changed)
-		plain := wordsAt(words[script].line, strings.Fields(part))
-		switch {
-		case len(plain) > 0:
-		case changed == "":
-			continue
-		default:
-			plain = []word{unknown}
-		}
-		c := command{program: plain[0], args: plain[1:], unclear: changed != "", always: always}
-		if prefix[1] == "" {
-			c.shell = words[0].base()
-		}
-		list = append(list, c)
-	}
-	return list
 }

@@ -27,18 +27,18 @@ var (
 )
 
 // collect returns the files in paths, and in folders the files that may be manifests or
-// Dockerfiles.
+// Dockerfiles. A path that cannot be read is an error, but the others are returned.
 func collect(paths []string) (files []string, err error) {
 	for _, path := range paths {
 		if path == stdin {
 			files = append(files, path)
 			continue
 		}
-		before := len(files)
-		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		before, failed := len(files), err
+		filepath.WalkDir(path, func(file string, entry fs.DirEntry, fault error) error {
 			switch {
-			case err != nil:
-				return unreadable(file, err)
+			case fault != nil:
+				err = errors.Join(err, unreadable(file, fault))
 			case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 				return fs.SkipDir
 			case entry.IsDir():
@@ -47,16 +47,12 @@ func collect(paths []string) (files []string, err error) {
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		if len(files) == before {
-			return nil, fmt.Errorf(
-				"nothing to read in %s: give a folder with *.yaml, *.yml, *.json, Dockerfile*, *.Dockerfile or "+
-					"Containerfile*", path)
+		if len(files) == before && err == failed {
+			err = errors.Join(err, fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, Dockerfile*, "+
+				"*.Dockerfile or Containerfile*", path))
 		}
 	}
-	return files, nil
+	return files, err
 }
 
 // unreadable returns the error for a file that cannot be read.
@@ -64,26 +60,33 @@ func unreadable(file string, err error) error {
 	return fmt.Errorf("cannot read %s: %w", file, cmp.Or(errors.Unwrap(err), err)) // without the path
 }
 
-// lintFile returns the findings for a file, or an error that wraps errNoKind. A file on the command line is a Dockerfile or
-// else a manifest, by the name. Standard input is judged by the text.
+// lintFile returns the findings for a file, or an error that wraps errNoKind. A file on the command
+// line is a Dockerfile or else a manifest, by the name. Standard input is judged by the text. The
+// build context of a Dockerfile is its folder.
 func lintFile(file string, named bool, in io.Reader) (found []finding, err error) {
+	defer func() {
+		if fault := recover(); fault != nil { // the other files are linted all the same
+			err = fmt.Errorf("cannot lint %s: a fault of lameduck-lint: %v", file, fault)
+		}
+	}()
 	var text []byte
+	context := os.DirFS("") // has no files
 	if file == stdin {
 		text, err = io.ReadAll(in)
 	} else {
 		text, err = os.ReadFile(file)
+		context = os.DirFS(filepath.Dir(file))
 	}
 	if err != nil {
 		return nil, unreadable(file, err)
 	}
-	textRE, lint := manifestRE, lintManifest
 	byName := nameRE.MatchString(file) && !manifestNameRE.MatchString(file)
-	if byName || file == stdin && dockerfileRE.Match(text) {
-		textRE, lint = dockerfileRE, lintDockerfile
-	}
+	isDockerfile := byName || file == stdin && dockerfileRE.Match(text)
 	switch {
-	case named || textRE.Match(text):
-		found, err = lint(text)
+	case isDockerfile && (named || dockerfileRE.Match(text)):
+		found, err = lintDockerfile(text, context)
+	case !isDockerfile && (named || manifestRE.Match(text)):
+		found, err = lintManifest(text)
 	case composeRE.MatchString(file):
 		err = errNoKind
 	}

@@ -8,6 +8,7 @@ require (
 	github.com/moby/buildkit v0.31.1
 	github.com/rogpeppe/go-internal v1.15.0
 	go.yaml.in/yaml/v3 v3.0.6
+	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (

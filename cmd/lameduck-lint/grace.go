@@ -13,14 +13,14 @@ import (
 func seconds(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
 
 // graceText returns the grace period in words, with what a preStop sleep takes of it.
-func (c *container) graceText() string {
+func (s *stop) graceText() string {
 	text := "terminationGracePeriodSeconds is "
-	if c.pod.Grace.line == 0 {
+	if s.pod.Grace.line == 0 {
 		text = "terminationGracePeriodSeconds is missing, which means "
 	}
-	text += fmt.Sprint(c.pod.grace.Seconds())
-	if c.sleep > 0 && !c.noneLeft {
-		text += ", of which the preStop sleep takes " + seconds(c.sleep)
+	text += fmt.Sprint(s.grace.Seconds())
+	if s.sleep > 0 && !s.noneLeft {
+		text += ", of which the preStop sleep takes " + seconds(s.sleep)
 	}
 	return text
 }
@@ -30,38 +30,38 @@ func graceLine(d time.Duration) string {
 	return fmt.Sprintf("terminationGracePeriodSeconds: %v", d.Seconds())
 }
 
-func graceTooShort(c *container, report reporter) {
+func graceTooShort(s *stop, report reporter) {
 	switch {
-	case !c.noneLeft:
-	case c.sleep > 0:
-		report(c.sleepLine,
+	case !s.noneLeft:
+	case s.sleep > 0:
+		report(s.sleepLine,
 			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; write %s",
-			seconds(c.sleep), c.graceText(), graceLine(c.sleep+30*time.Second))
-	case c.entry.Holds() || c.hold.Holds():
-		report(c.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", c.graceText(), graceLine(30*time.Second))
+			seconds(s.sleep), s.graceText(), graceLine(s.sleep+30*time.Second))
+	case s.entry.Holds() || s.hold.Holds():
+		report(s.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", s.graceText(), graceLine(30*time.Second))
 	}
-	for _, l := range []lameduck{c.entry, c.hold} {
+	for _, l := range []lameduck{s.entry, s.hold} {
 		var misfit *shim.FlagError
 		if errors.As(l.misfit, &misfit) {
-			report(cmp.Or(c.pod.Grace.line, l.line), "%s: %v; %s", c.graceText(), misfit.Err, misfit.Remedy)
+			report(cmp.Or(s.pod.Grace.line, l.line), "%s: %v; %s", s.graceText(), misfit.Err, misfit.Remedy)
 		}
 	}
 }
 
 // graceDiffers: with a hook of unknown length, or in a sidecar, whose stop begins later, less
 // than the pod's grace period is fine.
-func graceDiffers(c *container, report reporter) {
-	busy := c.Lifecycle.PreStop != nil && (c.sleep == 0 || len(c.hook) > 2)
-	for _, l := range []*lameduck{&c.entry, &c.hold} {
+func graceDiffers(s *stop, report reporter) {
+	busy := s.Lifecycle.PreStop != nil && (s.sleep == 0 || len(s.hook) > 2)
+	for _, l := range []*lameduck{&s.entry, &s.hold} {
 		told, right := l.outline, l.right
-		if told == nil || right == nil || told.Grace == right.Grace || told.Grace == c.pod.grace {
+		if told == nil || right == nil || told.Grace == right.Grace || told.Grace == s.grace {
 			continue
 		}
 		how := "is told"
-		fits := told.Grace < right.Grace && (c.RestartPolicy == "Always" || busy && l == &c.entry)
+		fits := told.Grace < right.Grace && (s.RestartPolicy == "Always" || busy && l == &s.entry)
 		if told.GraceAssumed {
 			how = "assumes"
-			fits = fits || !l.Holds() || c.more
+			fits = fits || !l.Holds() || s.more
 		}
 		consequence := fmt.Sprintf("the hold ends after %s, and could last %s",
 			seconds(told.MaxHold), seconds(right.MaxHold))
@@ -73,25 +73,25 @@ func graceDiffers(c *container, report reporter) {
 				", and KILL comes before the command has time to stop"
 		}
 		remedy := fmt.Sprintf("give --grace-period=%v", right.Grace.Seconds())
-		if c.pod.Grace.line == 0 && told.Grace > right.Grace && !told.GraceAssumed {
-			remedy = "write " + graceLine(told.Grace+c.sleep)
+		if s.pod.Grace.line == 0 && told.Grace > right.Grace && !told.GraceAssumed {
+			remedy = "write " + graceLine(told.Grace+s.sleep)
 		}
 		if !fits {
 			report(l.lineOf("grace-period"), "lameduck %s a grace period of %s, but %s: %s; %s",
-				how, seconds(told.Grace), c.graceText(), consequence, remedy)
+				how, seconds(told.Grace), s.graceText(), consequence, remedy)
 		}
 	}
 }
 
-func preStopAddsUp(c *container, report reporter) {
+func preStopAddsUp(s *stop, report reporter) {
 	switch {
-	case c.sleep == 0 || c.noneLeft:
-	case c.hold.Holds():
-		report(c.sleepLine,
+	case s.sleep == 0 || s.noneLeft:
+	case s.hold.Holds():
+		report(s.sleepLine,
 			"the hook sleeps %s beside lameduck hold, which knows when traffic has stopped: they add up; leave the "+
-				"sleep out, or give --delay=%v instead", seconds(c.sleep), c.sleep.Seconds())
-	case c.entry.outline != nil && c.entry.outline.MaxHold > 0:
-		report(c.sleepLine, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out",
-			seconds(c.sleep), seconds(c.entry.outline.MaxHold))
+				"sleep out, or give --delay=%v instead", seconds(s.sleep), s.sleep.Seconds())
+	case s.entry.outline != nil && s.entry.outline.MaxHold > 0:
+		report(s.sleepLine, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out",
+			seconds(s.sleep), seconds(s.entry.outline.MaxHold))
 	}
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,12 +16,14 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// lintDockerfile returns the findings for the image of a Dockerfile's last stage.
-func lintDockerfile(text []byte) ([]finding, error) {
+// lintDockerfile returns the findings for the image of a Dockerfile's last stage. context has the
+// files that are copied from outside.
+func lintDockerfile(text []byte, context fs.FS) ([]finding, error) {
 	var stages []instructions.Stage
+	var args []instructions.ArgCommand
 	parsed, err := parser.Parse(bytes.NewReader(text))
 	if err == nil {
-		stages, _, err = instructions.Parse(parsed.AST, nil)
+		stages, args, err = instructions.Parse(parsed.AST, nil)
 	}
 	if err == nil && len(stages) == 0 {
 		err = errors.New("FROM is missing")
@@ -25,25 +31,42 @@ func lintDockerfile(text []byte) ([]finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a Dockerfile: %s", oneLine(err.Error()))
 	}
-	c := &container{shell: []string{"/bin/sh", "-c"}}
-	c.readStage(stages, len(stages)-1)
-	return c.lint(), nil
+	i := &image{shell: []string{"/bin/sh", "-c"}, dir: "/", context: context, args: map[string]string{}}
+	for _, list := range args {
+		for _, arg := range list.Args {
+			i.args[arg.Key] = cmp.Or(arg.ValueString(), "$")
+		}
+	}
+	i.script = i.read
+	i.add(stages, len(stages)-1)
+	return judge(newStop(&i.container, nil, 0)), nil
+}
+
+// image is what the instructions up to one say.
+type image struct {
+	container
+	shell   []string    // of SHELL
+	dir     string      // of WORKDIR
+	copies  [][2]string // from the build context, and to the image
+	context fs.FS
+	args    map[string]string // of ARG before FROM
 }
 
 // configuresRE matches instructions that may write nginx.conf.
 var configuresRE = regexp.MustCompile(`(?i)daemon +off|nginx\.conf|^(COPY|ADD).*\s"?/?(etc/?)?(etc/nginx/?)?"?\]?$`)
 
-// readStage adds a stage to an image, after the stage that it is based on.
-func (c *container) readStage(stages []instructions.Stage, i int) {
-	c.Image, c.Name.line = stages[i].BaseName, stages[i].Location[0].Start.Line
+// add adds a stage to an image, after the stage that it is based on.
+func (c *image) add(stages []instructions.Stage, i int) {
+	c.Name.line = stages[i].Location[0].Start.Line
+	c.Image = os.Expand(stages[i].BaseName, func(name string) string { return cmp.Or(c.args[name], "$") })
 	if base, ok := instructions.HasStage(stages[:i], c.Image); ok {
-		c.readStage(stages, base)
+		c.add(stages, base)
 	}
 	ordered := false // this stage has a CMD
 	for _, instruction := range stages[i].Commands {
 		line := instruction.Location()[0].Start.Line
 		text := fmt.Sprint(instruction)
-		c.configured = c.configured || configuresRE.MatchString(text) && !strings.Contains(text, "lameduck")
+		c.configures = c.configures || configuresRE.MatchString(text) && !strings.Contains(text, "lameduck")
 		switch i := instruction.(type) {
 		case *instructions.EntrypointCommand:
 			c.Command = c.wordsOf(i.ShellDependantCmdLine, line)
@@ -58,6 +81,14 @@ func (c *container) readStage(stages []instructions.Stage, i int) {
 			c.Ports = append(c.Ports, i.Ports)
 		case *instructions.ShellCommand:
 			c.shell = i.Shell
+		case *instructions.WorkdirCommand:
+			c.dir = c.abs(i.Path)
+		case *instructions.AddCommand:
+			c.copy(i.SourcesAndDest)
+		case *instructions.CopyCommand:
+			if i.From == "" {
+				c.copy(i.SourcesAndDest)
+			}
 		case *instructions.EnvCommand:
 			for _, e := range i.Env {
 				value := strings.ReplaceAll(strings.Trim(e.Value, `"'`), "$", "$(") // not known
@@ -68,9 +99,48 @@ func (c *container) readStage(stages []instructions.Stage, i int) {
 }
 
 // wordsOf returns the command of an instruction.
-func (c *container) wordsOf(list instructions.ShellDependantCmdLine, line int) []word {
+func (c *image) wordsOf(list instructions.ShellDependantCmdLine, line int) []word {
 	if list.PrependShell {
 		return wordsAt(line, slices.Concat(c.shell, list.CmdLine))
 	}
 	return wordsAt(line, list.CmdLine)
+}
+
+// abs returns the absolute form of a path in the image.
+func (c *image) abs(file string) string {
+	if path.IsAbs(file) {
+		return path.Clean(file)
+	}
+	return path.Join(c.dir, file)
+}
+
+func (c *image) copy(files instructions.SourcesAndDest) {
+	for _, from := range files.SourcePaths {
+		c.copies = append(c.copies, [2]string{cmp.Or(path.Join("/", from)[1:], "."), c.abs(files.DestPath)})
+	}
+}
+
+// read returns the text of a file of the image, or "" if it is not known to be from the build context.
+func (c *image) read(program string) string {
+	if path.Base(program) == program {
+		program = path.Join("/usr/local/bin", program)
+	}
+	name := c.abs(program)
+	for _, copied := range slices.Backward(c.copies) {
+		from, to := copied[0], copied[1]
+		rel, isBelow := strings.CutPrefix(name, strings.TrimSuffix(to, "/")+"/")
+		if !isBelow && name != to {
+			continue
+		}
+		sources, _ := fs.Glob(c.context, from)
+		for _, from := range sources {
+			if isBelow && rel != path.Base(from) {
+				from = path.Join(from, rel)
+			}
+			if text, err := fs.ReadFile(c.context, from); err == nil {
+				return strings.ReplaceAll(string(text), "\r", "")
+			}
+		}
+	}
+	return ""
 }

@@ -32,15 +32,15 @@ type lameduck struct {
 const inPod = "KUBERNETES_SERVICE_HOST=10.0.0.1"
 
 // read returns the lameduck that a container or its hook calls, or none if the call only prints
-// something. What lameduck refuses is left out, and noted in c.refused.
-func (c *container) read(call *command) lameduck {
+// something. What lameduck refuses is left out, and noted in s.refused, as are its warnings.
+func (s *stop) read(call *command) lameduck {
 	l := lameduck{line: call.program.line, unclear: call.unclear}
 	parse, outcome := cli.ParseRun, "lameduck does not start"
-	if call == c.hookCall {
+	if call == s.hookCall {
 		parse, outcome = cli.ParseHold, "lameduck hold holds without it, and fails"
 	}
 	var variables []word
-	for _, v := range slices.Backward(c.Env) { // of variables with one name the last counts
+	for _, v := range slices.Backward(s.Env) { // of variables with one name the last counts
 		text := v.Name.text + "=" + v.Value.text + v.ValueFrom.text
 		variables = append(variables, word{text, cmp.Or(v.Value.line, v.Name.line)})
 	}
@@ -53,7 +53,7 @@ func (c *container) read(call *command) lameduck {
 	refuse := func(err error) {
 		var fault *shim.FlagError
 		if errors.As(err, &fault) {
-			c.refused = append(c.refused, finding{Line: l.lineOf(fault.Flag), Text: outcome + ": " + fault.Error()})
+			s.refused = append(s.refused, finding{Line: l.lineOf(fault.Flag), Text: outcome + ": " + fault.Error()})
 		}
 	}
 	for _, fault := range line.Faults {
@@ -64,9 +64,9 @@ func (c *container) read(call *command) lameduck {
 	}
 	for _, u := range line.Unknown {
 		text := fmt.Sprintf("%v, which lameduck ignores with a warning: %s", u.Err, u.Remedy)
-		c.refused = append(c.refused, finding{Line: l.lineOf(u.Flag), Text: text})
+		s.refused = append(s.refused, finding{Line: l.lineOf(u.Flag), Text: text})
 	}
-	valid := !c.more // as far as it is known
+	valid := !s.more // as far as it is known
 	for _, g := range l.flags {
 		switch {
 		case strings.Contains(g.Text, "$("):
@@ -87,14 +87,20 @@ func (c *container) read(call *command) lameduck {
 		err = cmp.Or(vain, err)
 	}
 	refuse(err)
-	if c.left >= time.Second {
-		cfg := line.Values()
-		cfg.GracePeriod = c.left
-		cfg.Texts["grace-period"] = fmt.Sprint(c.left.Seconds())
-		l.right, l.misfit = shim.Review(cfg)
-		cfg.GracePeriod = 24 * time.Hour
-		if _, err := shim.Review(cfg); err != nil { // whatever the grace period
+	cfg := line.Values()
+	cfg.GracePeriod, cfg.Warnings = 24*time.Hour, nil
+	judged, err := shim.Review(cfg)
+	if s.left >= time.Second {
+		cfg.GracePeriod = s.left
+		cfg.Texts["grace-period"] = fmt.Sprint(s.left.Seconds())
+		if l.right, l.misfit = shim.Review(cfg); err != nil { // whatever the grace period
 			l.misfit = nil
+		}
+		judged = l.right
+	}
+	if judged != nil && l.outline != nil {
+		for _, warning := range judged.Warnings {
+			s.refused = append(s.refused, finding{Line: l.line, Text: "lameduck warns: " + warning})
 		}
 	}
 	return l

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +53,25 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// faulty is a file of which the reader panics.
+type faulty struct{}
+
+func (faulty) Read([]byte) (int, error) { panic("faulty") }
+
+// TestFault: a panic is the error of a file, and the other files are linted.
+func TestFault(t *testing.T) {
+	dockerfile := filepath.Join(t.TempDir(), "Dockerfile")
+	if err := os.WriteFile(dockerfile, []byte("FROM debian\nCMD [\"nginx\", \"-g\", \"daemon off;\"]"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	code := lint([]string{stdin, dockerfile}, faulty{}, &out, &errs)
+	want := "lameduck-lint: cannot lint -: a fault of lameduck-lint: faulty\n"
+	if code != exitFailed || errs.String() != want || !strings.Contains(out.String(), "[cut-at-term]") {
+		t.Error(code, out.String(), errs.String())
+	}
+}
+
 // root is the checkout.
 const root = "../.."
 
@@ -68,7 +89,8 @@ func FuzzFiles(f *testing.F) {
 		f.Add([]byte(r.text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []func([]byte) ([]finding, error){lintManifest, lintDockerfile} {
+		inContext := func(text []byte) ([]finding, error) { return lintDockerfile(text, os.DirFS("testdata/context")) }
+		for _, read := range []func([]byte) ([]finding, error){lintManifest, inContext} {
 			found, _ := read(text)
 			for _, finding := range found {
 				if lines := bytes.Count(text, []byte("\n")) + 1; finding.Line < 1 || finding.Line > lines {

@@ -59,38 +59,37 @@ func lintManifest(text []byte) (found []finding, err error) {
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		document.Decode(&o)
-		manifests = manifests || o.Kind != "" || o.pod() != nil
+		pods := o.pods()
+		manifests = manifests || o.Kind != "" || len(pods) > 0
 		if value != nil {
 			noKind = errNoKind
 		}
-		found = append(found, o.lint()...)
+		for _, p := range pods {
+			found = append(found, judge(p.stops()...)...)
+		}
 	}
 }
 
-// lint returns the findings for an object.
-func (o *object) lint() (found []finding) {
-	for _, item := range o.Items {
-		found = append(found, item.lint()...)
+// pods returns the pods that an object is or makes. Most kinds have a pod in the same place:
+// Deployment, StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's Service,
+// OpenShift's DeploymentConfig and OpenKruise's CloneSet.
+func (o *object) pods() (list []*pod) {
+	for i := range o.Items {
+		list = append(list, o.Items[i].pods()...)
 	}
-	if p := o.pod(); p != nil {
-		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
-		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
-		found = append(found, p.lint()...)
-	}
-	return found
-}
-
-// pod returns the pod that an object is or makes, or nil. Most kinds have it in the same
-// place: Deployment, StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's
-// Service, OpenShift's DeploymentConfig and OpenKruise's CloneSet.
-func (o *object) pod() *pod {
+	p := o.Spec.Template.Spec
 	switch o.Kind {
 	case "Pod":
-		return &o.Spec.pod
+		p = &o.Spec.pod
 	case "PodTemplate":
-		return o.Template.Spec
+		p = o.Template.Spec
 	case "CronJob":
-		return o.Spec.JobTemplate.Spec.Template.Spec
+		p = o.Spec.JobTemplate.Spec.Template.Spec
 	}
-	return o.Spec.Template.Spec
+	if p != nil {
+		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
+		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
+		list = append(list, p)
+	}
+	return list
 }

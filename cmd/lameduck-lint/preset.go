@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/lameduck-init/lameduck/shim"
@@ -8,49 +10,67 @@ import (
 
 // wrongPreset reports a preset of a server that is not the command, and a server that drops
 // requests at TERM without a preset.
-func wrongPreset(c *container, report reporter) {
-	l, given := &c.entry, c.entry.outline
-	if given == nil || len(given.Starts) == 0 || c.Command == nil {
+func wrongPreset(s *stop, report reporter) {
+	l, given := &s.entry, s.entry.outline
+	if given == nil || len(given.Starts) == 0 || s.Command == nil || s.server == nil {
 		return
 	}
-	cfg := l.Config
-	cfg.Preset = shim.AutoPreset
-	auto, _ := shim.Review(cfg) // no contradiction depends on the preset
-	if auto.Preset == nil || len(auto.Starts) == 0 || slices.Equal(auto.Starts[0].Steps, given.Starts[0].Steps) {
-		return
-	}
-	server := auto.Preset.Name
+	server, cfg := s.server.Name, l.Config
+	cfg.Preset, cfg.Command = shim.AutoPreset, texts(s.last.words())
+	auto, err := shim.Review(cfg)
+	drops := finishing[server] != "" && l.StopSignals == nil && l.Holds() && !s.more && s.starts()
+	var fault *shim.FlagError
 	switch {
+	case errors.As(err, &fault) && given.Preset == nil && drops:
+		report(l.lineOf(fault.Flag), "%s drops requests at TERM, and with --preset=%[1]s lameduck does not start: %v",
+			server, fault)
+	case err != nil || len(auto.Starts) == 0 || slices.Equal(auto.Starts[0].Steps, given.Starts[0].Steps):
 	case given.Preset != nil:
 		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
-	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !c.more:
-		report(l.line,
-			"after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
-				"unless the image sets LAMEDUCK_PRESET", server)
+	case drops:
+		report(l.line, "after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
+			"unless the image sets LAMEDUCK_PRESET", server)
 	}
 }
 
-// stopSignal reports a stop signal that does not begin a stop.
-func stopSignal(c *container, report reporter) {
-	field := "stopSignal"
-	if c.pod == nil {
+// starts reports whether the stop signal begins a stop, if both are known.
+func (s *stop) starts() bool {
+	begins := func(start shim.Start) bool { return start.Signal == s.signal }
+	return s.signal == 0 || slices.ContainsFunc(s.entry.outline.Starts, begins)
+}
+
+// stopSignal reports a stop signal that does not begin a stop, or at which a server does not finish.
+func stopSignal(s *stop, report reporter) {
+	field, given := "stopSignal", s.Lifecycle.StopSignal
+	if s.pod == nil {
 		field = "STOPSIGNAL"
 	}
-	o, signal := c.entry.outline, c.Lifecycle.StopSignal
-	s, err := shim.ParseSignal(signal.text)
-	if err == nil && slices.Contains([]string{"KILL", "STOP"}, s.String()) {
-		report(signal.line, "%s %v ends the container at once, or never; leave the line out", field, s)
-		return
-	}
-	if err != nil || o == nil || !o.Sequence || c.Command == nil || c.more {
-		return
-	}
-	begins := slices.ContainsFunc(o.Starts, func(start shim.Start) bool { return start.Signal == s })
-	presetKnown := o.Preset != nil || c.entry.Preset != shim.AutoPreset
-	if !begins && presetKnown {
-		report(signal.line,
-			"%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or "+
-				"--rewrite=TERM:%v, a preset that names it), or remove %s", field, s, s, s, field)
+	o, l := s.entry.outline, &s.entry
+	presetKnown := o != nil && (o.Preset != nil || l.Preset != shim.AutoPreset || s.last != nil && s.last.program.base() == "php")
+	switch {
+	case slices.Contains([]string{"KILL", "STOP"}, s.signal.String()):
+		report(given.line, "%s %v ends the container at once, or never; leave the line out", field, s.signal)
+	case s.call == nil && s.server != nil && given.line == 0 && s.last != nil && !s.stays(s.last):
+		// A server may be told another signal on purpose, but not by the base image of another.
+		expects := s.server.Steps()[0].Signal
+		if s.signal != 0 && s.signal.String() != "TERM" && s.signal != expects && s.server.Name != "node" {
+			report(s.last.program.line, "the stop signal of %s is %v, at which %s does not finish; write %s SIG%v", s.Image, s.signal,
+				s.server.Name, field, expects)
+		}
+	case o == nil || !o.Sequence || len(l.command) == 0 || given.line == 0 && s.signal.String() == "TERM" || s.Command == nil || s.more || !presetKnown || s.starts():
+	case given.line > 0:
+		report(given.line, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or "+
+			"--rewrite=TERM:%v, a preset that names it), or remove %s", field, s.signal, s.signal, s.signal, field)
+	case o.Preset == nil || s.server == nil: // else the preset is wrong
+		remedy := fmt.Sprintf("give --stop-signal=%v --rewrite=%[1]v:TERM", s.signal)
+		if s.pod == nil {
+			remedy = "write STOPSIGNAL SIGTERM, or " + remedy
+		}
+		if s.server != nil && finishing[s.server.Name] == s.signal.String() {
+			remedy = "give --preset=" + s.server.Name
+		}
+		report(l.line, "the stop signal of %s is %v, which starts no stop: lameduck forwards it unchanged, at once; %s",
+			s.Image, s.signal, remedy)
 	}
 }

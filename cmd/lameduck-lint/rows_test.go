@@ -50,7 +50,7 @@ func rows(t testing.TB) (list []row) {
 
 // found returns the findings in a row.
 func (r row) found(t testing.TB) (list []string) {
-	read := lintDockerfile
+	read := func(text []byte) ([]finding, error) { return lintDockerfile(text, os.DirFS("testdata/context")) }
 	if strings.Contains(r.text, "\nkind: ") {
 		read = lintManifest
 	}

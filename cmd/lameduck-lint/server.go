@@ -3,41 +3,38 @@ package main
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
-
-	"github.com/lameduck-init/lameduck/shim"
 )
-
-// serverIn returns the preset of the server that words run, or nil.
-func serverIn(words ...word) *shim.Preset {
-	outline, err := shim.Review(shim.Config{Command: texts(words), Preset: shim.AutoPreset})
-	if err != nil {
-		return nil
-	}
-	return outline.Preset
-}
 
 // idleRE matches commands that serve nobody, and what only the shell knows.
 var idleRE = regexp.MustCompile(`^(\$\(\)|sleep|tail|cat|echo|true|cd|service|.*sh)$`)
 
+// stays reports whether a shell stays in front of a command, if an sh is dash.
+func (s *stop) stays(c *command) bool {
+	return c.file || (c.shell == "sh" || c.shell == "dash") && !smallRE.MatchString(s.Image)
+}
+
 // noExec: bash and BusyBox execute a script's last command in their own place; dash does not. A
-// command is a server if its name is known, or if the container has a port.
-func noExec(c *container, report reporter) {
-	isDash := func(shell string) bool { return shell == "sh" || shell == "dash" }
-	small := smallRE.MatchString(c.Image)
-	if call := c.call; c.entry.line > 0 && !small && isDash(call.shell) {
-		report(call.program.line,
-			"%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is killed; put exec "+
-				"before %s", call.shell, call.program.text)
+// command is a server if its name is known, or if the container has a port. lameduck waits for what
+// runs behind a shell, unless --linger=0 forbids it, or another init has lameduck's place.
+func noExec(s *stop, report reporter) {
+	if call := s.call; s.entry.line > 0 && s.stays(call) {
+		report(call.program.line, "%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is "+
+			"killed; put exec before %s", call.shell, call.program.text)
 	}
-	for _, last := range c.ends {
-		switch {
-		case small || c.entry.Group || !dashRE.MatchString(c.Image):
-		case npmRE.MatchString(strings.Join(texts(last.words()), " ")):
-			report(last.program.line, "npm runs its script by sh, which passes no stop signal on, so the server ends by "+
-				"KILL; write the script's own command, such as node server.js")
-		case !isDash(last.shell) || idleRE.MatchString(last.program.base()):
-		case len(c.Ports) > 0 || serverIn(last.words()...) != nil:
+	waits := s.entry.line > 0 && !s.dropIn && (s.entry.Linger > 0 || s.entry.indexOf("linger") < 0)
+	if last := s.last; last != nil && !last.traps && !waits {
+		isDash := dashRE.MatchString(s.Image) && !smallRE.MatchString(s.Image)
+		for _, r := range runners {
+			if isDash && r.call.MatchString(last.String()) && !newRunnerRE.MatchString(s.file("./package.json")+s.file("./.yarnrc.yml")) {
+				report(last.program.line, "%s by sh, which passes no stop signal on, so the server ends by KILL; write %s",
+					r.fault, r.remedy)
+				return
+			}
+		}
+		isServer := len(s.Ports) > 0 && !idleRE.MatchString(last.program.base()) || s.server != nil
+		if s.stays(last) && (last.file || isDash) && isServer {
 			report(last.program.line, "%s stays in front of %s and passes no stop signal on, so %[2]s ends by KILL; write "+
 				"exec %[2]s", last.shell, last.program.text)
 		}
@@ -45,37 +42,39 @@ func noExec(c *container, report reporter) {
 }
 
 // cutAtTERM reports servers that get TERM, at which they drop requests, before any hook or
-// lameduck has waited.
-func cutAtTERM(c *container, report reporter) {
-	var program word
-	switch {
-	case len(c.words) == 0:
-		program.text, _, _ = strings.Cut(c.Image, ":") // Docker's nginx runs nginx
-	case len(c.ends) > 0 && c.ends[0].shell == "":
-		program = c.ends[0].program
-	}
-	signal, server := c.Lifecycle.StopSignal, serverIn(program)
-	s, err := shim.ParseSignal(signal.text)
-	isTERM := s.String() == "TERM" || err != nil && termRE.MatchString(c.Image)
-	if server == nil || finishing[server.Name] == "" || !isTERM || c.call != nil || c.Lifecycle.PreStop != nil {
+// lameduck has waited. An init that signals the group gets ahead of a script's own handler.
+func cutAtTERM(s *stop, report reporter) {
+	last := cmp.Or(s.last, new(command)) // without words: the image's
+	if s.signal.String() != "TERM" || s.call != nil || s.Lifecycle.PreStop != nil || len(last.rewrites) > 0 {
 		return
 	}
-	remedy := "lifecycle: {preStop: {sleep: {seconds: 15}}}"
-	if c.pod == nil {
-		remedy = "STOPSIGNAL SIG" + finishing[server.Name]
+	if s.server != nil && finishing[s.server.Name] != "" && last.shell == "" {
+		remedy := "lifecycle: {preStop: {sleep: {seconds: 15}}}"
+		if s.pod == nil {
+			remedy = "STOPSIGNAL SIG" + finishing[s.server.Name]
+		}
+		report(cmp.Or(s.Lifecycle.StopSignal.line, last.program.line), "the stop signal is TERM, at which %s drops requests in "+
+			"flight; write %s", s.server.Name, remedy)
 	}
-	report(cmp.Or(signal.line, program.line), "the stop signal is TERM, at which %s drops requests in flight; write %s",
-		server.Name, remedy)
+	for _, c := range s.runs {
+		server, remedy := serverIn(&c), "leave -g out"
+		if c.init == "dumb-init" {
+			remedy = "give dumb-init -c"
+		}
+		if c.group && server != nil && (server.Name == "celery" || c.traps && c.shell != "" && finishing[server.Name] != "") {
+			report(c.program.line, "%s sends TERM to all processes, and so to those of %s, which drop what is in flight; %s",
+				c.init, server.Name, remedy)
+		}
+	}
 }
 
 // daemonizes reports nginx as a command where no configuration of its own can keep it in front. A
 // Dockerfile's ENTRYPOINT alone may get arguments from a pod.
-func daemonizes(c *container, report reporter) {
-	isComplete := c.pod != nil || len(c.Args) > 0
-	isKnown := isComplete && !c.configured && (libraryRE.MatchString(c.Image) || c.pod == nil && termRE.MatchString(c.Image))
-	for _, last := range c.ends {
-		if isKnown && last.program.base() == "nginx" && len(last.args) == 0 && !last.unclear {
-			report(last.program.line, `nginx goes into the background, and the container ends at once; write nginx -g "daemon off;"`)
-		}
+func daemonizes(s *stop, report reporter) {
+	isMounted := func(m volume) bool { return strings.HasPrefix(m.MountPath, "/etc") }
+	isComplete := (s.pod != nil || len(s.Args) > 0) && !s.configures && !slices.ContainsFunc(s.VolumeMounts, isMounted)
+	isKnown := isComplete && (libraryRE.MatchString(s.Image) || s.pod == nil && systemRE.MatchString(s.Image))
+	if last := s.last; isKnown && last != nil && !last.file && !last.unclear && last.program.base() == "nginx" && len(last.args) == 0 {
+		report(last.program.line, `nginx goes into the background, and the container ends at once; write nginx -g "daemon off;"`)
 	}
 }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// word is a word of a file, and its line; the line of a missing word is 0. What only the
+// cluster or the build knows is written $(NAME) in the text, as in Kubernetes.
+type word struct {
+	text string
+	line int
+}
+
+// UnmarshalYAML implements [yaml.Unmarshaler]. Values that are not scalars are not known.
+func (w *word) UnmarshalYAML(n *yaml.Node) error {
+	w.text, w.line = n.Value, n.Line
+	if n.Kind != yaml.ScalarNode {
+		w.text = "$()"
+	}
+	return nil
+}
+
+func (w word) base() string { return path.Base(w.text) }
+
+// isPlain reports whether a word is no flag.
+func (w word) isPlain() bool { return !strings.HasPrefix(w.text, "-") }
+
+// wordsAt returns the words of a line.
+func wordsAt(line int, texts []string) []word {
+	words := make([]word, len(texts))
+	for i, text := range texts {
+		words[i] = word{text, line}
+	}
+	return words
+}
+
+// texts returns the texts of words.
+func texts(words []word) (list []string) {
+	for _, w := range words {
+		list = append(list, w.text)
+	}
+	return list
+}
+
+// pod is the specification of a pod.
+type pod struct {
+	Grace          word `yaml:"terminationGracePeriodSeconds"`
+	Containers     []container
+	InitContainers []container `yaml:"initContainers"`
+	Volumes        []volume
+	Security       security `yaml:"securityContext"`
+
+	patch bool // the grace period may stand elsewhere
+}
+
+// container is a container in a manifest, or the image of a Dockerfile, whose ENTRYPOINT and
+// CMD are what command and args are in a manifest.
+type container struct {
+	Name          word
+	Image         string
+	Command       []word // nil: the image's
+	Args          []word
+	Env           []variable
+	EnvFrom       []any    `yaml:"envFrom"`
+	VolumeMounts  []volume `yaml:"volumeMounts"`
+	Ports         []any
+	Security      security `yaml:"securityContext"`
+	RestartPolicy string   `yaml:"restartPolicy"`
+	Lifecycle     struct {
+		StopSignal word `yaml:"stopSignal"`
+		PreStop    *struct {
+			Exec  struct{ Command []word }
+			Sleep struct{ Seconds word }
+		} `yaml:"preStop"`
+	}
+
+	configures bool                // a Dockerfile may write the configuration of a server
+	script     func(string) string // the text of a file of a Dockerfile's image, as far as it is known
+}
+
+// variable is an environment variable.
+type variable struct {
+	Name, Value word
+	ValueFrom   word `yaml:"valueFrom"`
+}
+
+// security is what a pod or a container may do.
+type security struct {
+	Seccomp      struct{ Type string } `yaml:"seccompProfile"`
+	Capabilities struct{ Add any }
+}
+
+// volume is a volume of a pod, or its place in a container.
+type volume struct {
+	Name      string
+	EmptyDir  any `yaml:"emptyDir"`
+	Image     any
+	MountPath string `yaml:"mountPath"`
+	SubPath   string `yaml:"subPath"`
+}
+
+// isEmpty reports whether a volume is an emptyDir that no more than one container of the pod
+// mounts, and so nothing fills.
+func (p *pod) isEmpty(name string) bool {
+	mounts := 0
+	for _, c := range slices.Concat(p.InitContainers, p.Containers) {
+		for _, m := range c.VolumeMounts {
+			if m.Name == name {
+				mounts++
+			}
+		}
+	}
+	isEmptyDir := func(v volume) bool { return v.Name == name && v.EmptyDir != nil }
+	return mounts == 1 && slices.ContainsFunc(p.Volumes, isEmptyDir)
+}
+
+// volumeAt returns the volume that a container mounts at a path or above, or "".
+func (c *container) volumeAt(file string) string {
+	for dir := path.Clean(file); len(dir) > 1; dir = path.Dir(dir) {
+		for _, m := range c.VolumeMounts {
+			if path.Clean(m.MountPath) == dir {
+				return m.Name
+			}
+		}
+	}
+	return ""
+}
+
+// file returns the text of a file in the image, or "".
+func (c *container) file(name string) string {
+	if c.script == nil {
+		return ""
+	}
+	return c.script(name)
+}
+
+// variable returns the text of a variable; of variables with one name the last counts.
+func (c *container) variable(name string) (text string) {
+	for _, v := range c.Env {
+		if v.Name.text == name {
+			text = v.Value.text
+		}
+	}
+	return text
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// stop is what the stop of a container comes to.
+type stop struct {
+	*container
+	pod    *pod    // nil: of a Dockerfile
+	beside []*stop // of the containers of the pod that are stopped at the same time
+	more   bool    // variables from elsewhere may be added
+
+	signal shim.Signal  // that the container gets; 0: unknown
+	runs   []command    // what its command comes to
+	last   *command     // what runs in the end, behind lameduck; nil: unknown
+	server *shim.Preset // of last; nil: none, or unknown
+	call   *command     // of lameduck as the entrypoint
+	dropIn bool         // this lameduck has the name of another init
+	entry  lameduck     // that call starts, and runs a command
+
+	hook      []command     // what the preStop hook comes to
+	hookCall  *command      // of lameduck by the hook
+	hold      lameduck      // that hookCall starts, and holds
+	sleep     time.Duration // that the hook takes in any case
+	sleepLine int
+	grace     time.Duration // of the pod
+	left      time.Duration // of grace after sleep; 0: unknown, or noneLeft
+	noneLeft  bool
+
+	refused []finding // what lameduck refuses
+}
+
+// stops returns the stops of the containers of the pod, or none if the API server refuses the pod.
+func (p *pod) stops() (list []*stop) {
+	grace, err := shim.ParseDuration(cmp.Or(p.Grace.text, "30")) // the default, which lameduck assumes too
+	if err != nil {
+		return nil
+	}
+	all := slices.Concat(p.Containers, p.InitContainers)
+	for _, c := range all {
+		p.patch = p.patch || p.Grace.line == 0 && c.Image == ""
+	}
+	for i := range all {
+		if i < len(p.Containers) || all[i].RestartPolicy == "Always" {
+			list = append(list, newStop(&all[i], p, grace))
+		}
+	}
+	for _, s := range list {
+		s.beside = list[:len(p.Containers)]
+	}
+	return list
+}
+
+// newStop returns the stop of a container.
+func newStop(c *container, p *pod, grace time.Duration) *stop {
+	s := &stop{container: c, pod: p, grace: grace}
+	s.more = c.Image == "" || len(c.EnvFrom) > 0 // without an image: a patch
+	words := slices.Concat(c.Command, c.Args)
+	s.runs = c.commandsIn(words)
+	if hook := c.Lifecycle.PreStop; hook != nil {
+		s.hook = c.commandsIn(hook.Exec.Command)
+		if seconds := hook.Sleep.Seconds; seconds.line > 0 {
+			s.hook = c.commandsIn([]word{{"sleep", seconds.line}, seconds})
+		}
+	}
+	s.sleep, s.sleepLine = sleepIn(s.hook)
+	if p != nil && !p.patch {
+		s.left = grace - s.sleep
+		s.noneLeft = s.left < time.Second
+	}
+	s.hookCall = callIn(s.hook)
+	s.call = cmp.Or(callIn(s.runs), s.assumedCall(words))
+	if s.call != nil && s.call.subcommand == "" {
+		s.entry = s.read(s.call)
+	}
+	if s.hookCall != nil && (s.hookCall.subcommand == "" || s.hookCall.subcommand == "hold") {
+		s.hold = s.read(s.hookCall)
+	}
+	signal, program := imageStop(c.Image)
+	ends := s.runs
+	if s.entry.line > 0 {
+		ends = c.commandsIn(s.entry.command)
+	}
+	if i := len(ends) - 1; i >= 0 && ends[i].always {
+		s.last = &ends[i]
+		s.server = serverIn(s.last)
+	} else if len(words) == 0 {
+		s.server = serverIn(&command{program: word{text: program}})
+	}
+	s.signal, _ = shim.ParseSignal(cmp.Or(c.Lifecycle.StopSignal.text, signal))
+	return s
+}
+
+// assumedCall returns the call of a lameduck that is the image's entrypoint, or has the name
+// of another init, as far as the container tells. Variables may be for a hook that calls
+// lameduck.
+func (s *stop) assumedCall(args []word) *command {
+	first := word{}
+	if len(args) > 0 {
+		first = args[0]
+	}
+	isOurs := func(v variable) bool { return strings.HasPrefix(v.Name.text, cli.Prefix) }
+	hasOurs := slices.ContainsFunc(s.Env, isOurs) || strings.Contains(s.Image, "lameduck")
+	s.dropIn = s.Command != nil && initRE.MatchString(first.text) && hasOurs && s.hookCall == nil
+	switch {
+	case s.Command == nil && startsWithFlag(args):
+	case s.dropIn || hasOurs && s.hookCall == nil && s.Command == nil:
+		args = slices.Insert(args, 0, word{"--", first.line})
+	default:
+		return nil
+	}
+	return &command{program: word{"lameduck", first.line}, args: args}
+}
+
+// isHeld reports whether something lets the container serve for a while before it is stopped, and
+// for how long at most, if that is known.
+func (s *stop) isHeld() (held bool, most time.Duration) {
+	most = s.sleep
+	for _, l := range []*lameduck{&s.entry, &s.hold} {
+		if l.outline != nil {
+			most += l.outline.MaxHold
+		}
+		held = held || l.Holds()
+	}
+	return held || s.sleep > 0, most
+}

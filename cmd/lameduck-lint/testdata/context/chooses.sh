@@ -1,0 +1,7 @@
+#!/bin/sh
+if [ "$1" = web ]; then
+    exec gunicorn app
+fi
+serve() { exec gunicorn app; }
+. /lib.sh
+serve
