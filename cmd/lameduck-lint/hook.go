@@ -68,13 +68,12 @@ func noPermission(s *stop, report reporter) {
 // lameduck has it serve.
 func stopsFirst(s *stop, report reporter) {
 	isHeld, _ := s.isHeld()
-	settings := fmt.Sprint(s.Command, s.Args, s.Env)
-	isProxy := proxyRE.MatchString(s.Image) && !asideRE.MatchString(s.Image)
-	if isHeld || s.call != nil || s.Lifecycle.PreStop != nil || !isProxy || s.more || waitsRE.MatchString(settings) {
+	if isHeld || s.call != nil || s.Lifecycle.PreStop != nil || s.RestartPolicy != "" || !servantRE.MatchString(s.Image) ||
+		waitsRE.MatchString(fmt.Sprint(s.Command, s.Args, s.Env, s.EnvFrom)) {
 		return
 	}
 	for _, other := range s.beside {
-		if isHeld, most := other.isHeld(); isHeld && s.RestartPolicy == "" {
+		if isHeld, most := other.isHeld(); isHeld && len(other.Ports) > 0 {
 			report(s.Name.line, "%s stops at once, up to %s before %s; make it an init container with restartPolicy: Always, "+
 				"or give it the hook", s.Name.text, seconds(most), other.Name.text)
 			return

@@ -133,10 +133,8 @@ var (
 	// traceRE matches the capabilities with which --close-idle may do what it does.
 	traceRE = regexp.MustCompile(`ALL|SYS_PTRACE`)
 
-	// proxyRE matches images of containers that others need, or that are reached first.
-	proxyRE = regexp.MustCompile(`(^|/)[^/]*(proxy|daprd|pgbouncer|envoy|nginx|haproxy|httpd|php:[^/]*fpm)[^/]*$`)
-	// asideRE matches such images that serve nobody else.
-	asideRE = regexp.MustCompile(`exporter|kube-rbac-proxy|lameduck`)
+	// servantRE matches images of containers that others need to serve, such as the proxy of a database.
+	servantRE = regexp.MustCompile(`(^|/)([^/]*(sql-?proxy|auth-proxy|daprd|pgbouncer)(:[^/]*)?|php:[^/]*fpm[^/]*)$`)
 	// waitsRE matches flags and variables by which they wait before they stop.
 	waitsRE = regexp.MustCompile(`(?i)sigterm|term.?timeout|shutdown|drain`)
 )

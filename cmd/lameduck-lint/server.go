@@ -20,7 +20,10 @@ func (s *stop) stays(c *command) bool {
 // runs behind a shell, unless --linger=0 forbids it, or another init has lameduck's place.
 func noExec(s *stop, report reporter) {
 	if call := s.call; s.entry.line > 0 && s.stays(call) {
-		report(call.program.line, "%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is "+
+		if !call.file {
+			call.shell += " (if it is dash)"
+		}
+		report(call.program.line, "%s forwards no signals: lameduck does not learn of the stop, and is "+
 			"killed; put exec before %s", call.shell, call.program.text)
 	}
 	waits := s.entry.line > 0 && !s.dropIn && (s.entry.Linger > 0 || s.entry.indexOf("linger") < 0)

@@ -70,10 +70,11 @@ func (c *container) inScript(outer, inner front, text string, line int, args []w
 			mayEnd = mayEnd || len(words) > 1
 		case "exit", "return": // with another code: of a fault
 			mayEnd = mayEnd || end < 2 || words[1].text == "0"
+			continue
 		case "trap", ".", "source":
 			mayTrap = true
 		case "shift", "set":
-			if end < 2 || slices.Contains(words, word{"--", line}) {
+			if first == "shift" || slices.Contains(words, word{"--", line}) {
 				known.Env = arguments(nil)
 			}
 		}
