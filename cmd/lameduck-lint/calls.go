@@ -2,7 +2,6 @@ package main
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ func noCommand(s *stop, report reporter) {
 func noProgram(s *stop, report reporter) {
 	check := func(call *command, list []command, outcome string) {
 		switch {
-		case len(list) > 0 && lineRE.MatchString(list[0].program.text):
+		case len(list) > 0 && oneWord.matches(list[0].program.text):
 			program := list[0].program
 			report(program.line, "no shell splits %q into words, so %s; make each word an item of its own", program.text, outcome)
 		case call == nil:
@@ -67,8 +66,8 @@ func noProgram(s *stop, report reporter) {
 	check(s.hookCall, s.hook, "the hook fails, and nothing holds")
 }
 
-// lineRE matches a call of lameduck that is one word.
-var lineRE = regexp.MustCompile(`^(\S*/)?lameduck\s`)
+// oneWord matches a call of lameduck that is one word.
+const oneWord pattern = `^(\S*/)?lameduck\s`
 
 // isMissing reports whether nothing brings a program to the container.
 func (s *stop) isMissing(program string) bool {
@@ -79,7 +78,7 @@ func (s *stop) isMissing(program string) bool {
 		return s.pod.isEmpty(volume)
 	}
 	brings := func(init container) bool { return init.volumeAt(program) != "" }
-	return slices.ContainsFunc(s.pod.InitContainers, brings) || libraryRE.MatchString(s.Image)
+	return slices.ContainsFunc(s.pod.InitContainers, brings) || library(serverImages).matches(s.Image)
 }
 
 // isFolder reports whether a volume of folders is mounted at the very path of a program.
@@ -91,15 +90,15 @@ func (s *stop) isFolder(program string) bool {
 	})
 }
 
-// distinctiveRE matches flags that hardly any other program has.
-var distinctiveRE = regexp.MustCompile(`^--(until|quiet-for|max-silence|max-delay|wait-gone|on-stop|stop-schedule|` +
+// distinctive matches flags that hardly any other program has.
+const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|on-stop|stop-schedule|` +
 	`ignore-probes|no-ignore-probes|count-port|ignore-port|ignore-peer|alive-file|health-during|parent-death-signal|` +
-	`termination-log)(=|$)`)
+	`termination-log)(=|$)`
 
 // beginsWithOurs reports whether words begin with a distinctive flag, with a value that
 // lameduck takes. Another program may have a flag of that name.
 func beginsWithOurs(words []word) bool {
-	if !distinctiveRE.MatchString(words[0].text) {
+	if !distinctive.matches(words[0].text) {
 		return false
 	}
 	end := 1

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,52 +35,70 @@ type front struct {
 	depth    int
 }
 
-var (
-	// initRE matches the programs that lameduck replaces, by the name too.
-	initRE   = regexp.MustCompile(`^(.*/)?(tini|tini-static|docker-init|dumb-init|catatonit|podman-init)$`)
-	userRE   = regexp.MustCompile(`^(.*/)?(su-exec|gosu)$`)
-	shellRE  = regexp.MustCompile(`^(.*/)?(ba|da|a|z|k)?sh$`)
-	scriptRE = regexp.MustCompile(`^-\w*c$`) // the flag before a script
-	fileRE   = regexp.MustCompile(`^#! */(usr/)?bin/(env )?(ba|da|a)?sh\b`)
+const (
+	// inits are the programs that lameduck replaces, by the name too.
+	inits      pattern = `^(.*/)?(tini|tini-static|docker-init|dumb-init|catatonit|podman-init)$`
+	users      pattern = `^(.*/)?(su-exec|gosu)$`
+	shells     pattern = `^(.*/)?(ba|da|a|z|k)?sh$`
+	scriptFlag pattern = `^-\w*c$` // the flag before a script
+	hashBang   pattern = `^#! */(usr/)?bin/(env )?(ba|da|a)?sh\b`
 )
 
 // commandsIn returns what the words of a container or a hook run: one command, or the commands of
 // a script, behind inits and programs that execute their arguments.
 func (c *container) commandsIn(words []word) []command { return c.behind(front{}, words) }
 
-func (c *container) behind(f front, words []word) []command {
+func (c *container) behind(f front, words []word) (list []command) {
 	f.depth++
 	if len(words) == 0 || f.depth > 9 { // a script may execute itself
 		return nil
 	}
 	program, args := words[0], words[1:]
 	first := max(0, slices.IndexFunc(args, word.isPlain))
+	shell, script, isFile := program.base(), "", false
 	switch {
-	case initRE.MatchString(program.text):
+	case inits.matches(program.text):
 		var flags initFlags
 		rest, err := cli.ParseOther(&flags, texts(args))
 		if rest = cli.DropDashes(rest); err == nil && len(rest) > 0 {
-			f.init, f.rewrites = program.base(), flags.Rewrite
+			f.init, f.rewrites = shell, flags.Rewrite
 			f.group = flags.Group || c.variable("TINI_KILL_PROCESS_GROUP") != "" ||
-				f.init == "dumb-init" && !flags.SingleChild && c.variable("DUMB_INIT_SETSID") != "0"
+				shell == "dumb-init" && !flags.SingleChild && c.variable("DUMB_INIT_SETSID") != "0"
 			return c.behind(f, args[len(args)-len(rest):])
 		}
-	case userRE.MatchString(program.text) && len(args) > 1:
+	case users.matches(program.text) && len(args) > 1:
 		return c.behind(f, args[1:])
-	case shellRE.MatchString(program.text) && len(args) > 0:
-		if scriptRE.MatchString(args[max(first-1, 0)].text) {
-			inner := f
-			inner.shell = program.base()
-			return c.inScript(f, inner, args[first].text, args[first].line, args[min(first+2, len(args)):])
+	case shells.matches(program.text) && len(args) > 0 && scriptFlag.matches(args[max(first-1, 0)].text):
+		script, program, args = args[first].text, args[first], args[min(first+2, len(args)):]
+	case shells.matches(program.text) && len(args) > 0:
+		shell, script, args = args[first].base(), c.file(args[first].text), args[first+1:]
+		isFile = true
+	default:
+		script, isFile = c.file(program.text), true
+		if !hashBang.matches(script) {
+			script = ""
 		}
-		program, args = args[first], args[first+1:]
 	}
-	if text := c.file(program.text); fileRE.MatchString(text) || text != "" && program != words[0] {
-		inner := f
-		inner.shell, inner.file = program.base(), true
-		return c.inScript(f, inner, text, words[0].line, args)
+	if script == "" {
+		return []command{{program: words[0], args: words[1:], always: true, front: f}}
 	}
-	return []command{{program: words[0], args: words[1:], always: true, front: f}}
+	calls, traps := parse(script, texts(args))
+	f.traps = f.traps || traps
+	for _, call := range calls {
+		f := f
+		switch {
+		case call.exec:
+		case isFile:
+			f.shell, f.file = fmt.Sprintf("the shell of %s, line %d,", shell, call.line), true
+		default:
+			f.shell = shell
+		}
+		for _, ran := range c.behind(f, wordsAt(program.line, call.words)) {
+			ran.always, ran.unclear = ran.always && call.always, ran.unclear || call.unclear
+			list = append(list, ran)
+		}
+	}
+	return list
 }
 
 // initFlags are the flags of tini, dumb-init and catatonit.

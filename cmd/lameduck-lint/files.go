@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,12 +17,12 @@ const stdin = "-"
 
 // The names and the texts of manifests and Dockerfiles. Folders contain other files with such
 // names, which are left alone, valid or not.
-var (
-	nameRE         = regexp.MustCompile(`(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|yaml|yml|json)$`)
-	manifestNameRE = regexp.MustCompile(`\.(yaml|yml|json)$`)
-	manifestRE     = regexp.MustCompile(`(?s)apiVersion.*kind|kind.*apiVersion`)
-	composeRE      = regexp.MustCompile(`(^|/)(docker-)?compose[^/]*\.ya?ml$`)
-	dockerfileRE   = regexp.MustCompile(`(?i)^(\s*(#.*)?\n)*\s*(FROM|ARG)\s`)
+const (
+	fileNames      pattern = `(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|yaml|yml|json)$`
+	manifestNames  pattern = `\.(yaml|yml|json)$`
+	composeNames   pattern = `(^|/)(docker-)?compose[^/]*\.ya?ml$`
+	manifestText   pattern = `(?s)apiVersion.*kind|kind.*apiVersion`
+	dockerfileText pattern = `(?i)^(\s*(#.*)?\n)*\s*(FROM|ARG)\s`
 )
 
 // collect returns the files in paths, and in folders the files that may be manifests or
@@ -42,7 +41,7 @@ func collect(paths []string) (files []string, err error) {
 			case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 				return fs.SkipDir
 			case entry.IsDir():
-			case file == path || entry.Type().IsRegular() && nameRE.MatchString(file):
+			case file == path || entry.Type().IsRegular() && fileNames.matches(file):
 				files = append(files, file)
 			}
 			return nil
@@ -80,14 +79,14 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 	if err != nil {
 		return nil, unreadable(file, err)
 	}
-	byName := nameRE.MatchString(file) && !manifestNameRE.MatchString(file)
-	isDockerfile := byName || file == stdin && dockerfileRE.Match(text)
+	byName := fileNames.matches(file) && !manifestNames.matches(file)
+	isDockerfile := byName || file == stdin && dockerfileText.matches(string(text))
 	switch {
-	case isDockerfile && (named || dockerfileRE.Match(text)):
+	case isDockerfile && (named || dockerfileText.matches(string(text))):
 		found, err = lintDockerfile(text, context)
-	case !isDockerfile && (named || manifestRE.Match(text)):
+	case !isDockerfile && (named || manifestText.matches(string(text))):
 		found, err = lintManifest(text)
-	case composeRE.MatchString(file):
+	case composeNames.matches(file):
 		err = errNoKind
 	}
 	if err != nil {
@@ -108,6 +107,6 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 // the rule.
 func silenced(f finding, lines []string) bool {
 	end := min(f.Line, len(lines)) // YAML knows other ends of lines
-	comment := regexp.MustCompile(`#\s*lameduck-lint:\s*ignore=([a-z0-9-]+,)*` + f.Rule + `([^a-z0-9-]|$)`)
-	return comment.MatchString(strings.Join(lines[max(end-2, 0):end], "\n"))
+	comment := pattern(`#\s*lameduck-lint:\s*ignore=([a-z0-9-]+,)*` + f.Rule + `([^a-z0-9-]|$)`)
+	return comment.matches(strings.Join(lines[max(end-2, 0):end], "\n"))
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -18,7 +16,7 @@ func hookCuts(s *stop, report reporter) {
 	for i, call := range s.hook {
 		for _, cut := range cuts {
 			applies := (i == 0 || !cut.first) && (i == len(s.hook)-1 || !cut.last) && (s.signal.String() == "TERM" || !cut.term)
-			if applies && regexp.MustCompile(`^(\S*/)?`+cut.call).MatchString(call.String()+" "+server) {
+			if applies && (`^(\S*/)?` + cut.call).matches(call.String()+" "+server) {
 				report(call.program.line, "the hook's %v %s; write %s", &call, cut.fault, cut.remedy)
 				break
 			}
@@ -28,24 +26,20 @@ func hookCuts(s *stop, report reporter) {
 
 // noShell reports hooks that need a shell, a program or an option that the image does not have.
 func noShell(s *stop, report reporter) {
-	if s.Lifecycle.PreStop == nil || s.Lifecycle.PreStop.Exec.Command == nil {
+	if s.Lifecycle.PreStop == nil || len(s.Lifecycle.PreStop.Exec.Command) == 0 {
 		return
 	}
-	words := s.Lifecycle.PreStop.Exec.Command
-	script := strings.Join(texts(words), " ")
-	words = words[:1:1]
-	for _, call := range s.hook {
-		words = append(words, call.program)
-		if dashRE.MatchString(s.Image) && s.stays(&call) && prefixedRE.MatchString(call.String()) {
-			report(call.program.line, "dash takes no signal names with SIG, so the hook's %v fails; leave SIG out", &call)
-		}
-	}
-	i := slices.IndexFunc(lacking, func(l lack) bool { return l.image.MatchString(s.Image) })
-	lacks := func(w word) bool { return lacking[i].programs.MatchString(w.base()) && s.volumeAt(w.text) == "" }
-	if i >= 0 && !looksRE.MatchString(script) {
-		if at := slices.IndexFunc(words, lacks); at >= 0 {
-			report(words[at].line, "the image has no %s, so the hook does not do what it should; write preStop: {sleep: "+
-				"{seconds: 15}}", words[at].base())
+	words := s.Lifecycle.PreStop.Exec.Command // of which the first may be a shell
+	hook := append([]command{{program: words[0]}}, s.hook...)
+	lacks := "^(" + s.image.lacks + ")$"
+	for _, call := range hook {
+		switch program := call.program; {
+		case library(dashImages).matches(s.Image) && s.stays(&call) && prefixed.matches(call.String()):
+			report(program.line, "dash takes no signal names with SIG, so the hook's %v fails; leave SIG out", &call)
+		case lacks.matches(program.base()) && !otherSh.matches(s.Image) && !looks.matches(strings.Join(texts(words), " ")) && s.volumeAt(program.text) == "":
+			report(program.line, "the image has no %s, so the hook does not do what it should; write preStop: {sleep: "+
+				"{seconds: 15}}", program.base())
+			return
 		}
 	}
 }
@@ -57,7 +51,7 @@ func noPermission(s *stop, report reporter) {
 	}
 	profile := cmp.Or(s.Security.Seccomp.Type, s.pod.Security.Seccomp.Type)
 	for _, l := range []lameduck{s.entry, s.hold} {
-		if l.CloseIdle && profile == "RuntimeDefault" && !traceRE.MatchString(fmt.Sprint(s.Security.Capabilities.Add)) {
+		if l.CloseIdle && profile == "RuntimeDefault" && !pattern("ALL|SYS_PTRACE").matches(fmt.Sprint(s.Security.Capabilities.Add)) {
 			report(l.lineOf("close-idle"), "--close-idle closes no connection under the seccomp profile RuntimeDefault; write "+
 				"capabilities: {add: [SYS_PTRACE]} in the securityContext")
 		}
@@ -68,8 +62,8 @@ func noPermission(s *stop, report reporter) {
 // lameduck has it serve.
 func stopsFirst(s *stop, report reporter) {
 	isHeld, _ := s.isHeld()
-	if isHeld || s.call != nil || s.Lifecycle.PreStop != nil || s.RestartPolicy != "" || !servantRE.MatchString(s.Image) ||
-		waitsRE.MatchString(fmt.Sprint(s.Command, s.Args, s.Env, s.EnvFrom)) {
+	if isHeld || s.call != nil || s.Lifecycle.PreStop != nil || s.RestartPolicy != "" || !servants.matches(s.Image) ||
+		waits.matches(fmt.Sprint(s.Command, s.Args, s.Env, s.EnvFrom)) {
 		return
 	}
 	for _, other := range s.beside {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -52,8 +51,8 @@ type image struct {
 	args    map[string]string // of ARG before FROM
 }
 
-// configuresRE matches instructions that may write nginx.conf.
-var configuresRE = regexp.MustCompile(`(?i)daemon +off|nginx\.conf|^(COPY|ADD).*\s"?/?(etc/?)?(etc/nginx/?)?"?\]?$`)
+// configures matches instructions that may write nginx.conf.
+const configures pattern = `(?i)daemon +off|nginx\.conf|^(COPY|ADD).*\s"?/?(etc/?)?(etc/nginx/?)?"?\]?$`
 
 // add adds a stage to an image, after the stage that it is based on.
 func (c *image) add(stages []instructions.Stage, i int) {
@@ -66,7 +65,7 @@ func (c *image) add(stages []instructions.Stage, i int) {
 	for _, instruction := range stages[i].Commands {
 		line := instruction.Location()[0].Start.Line
 		text := fmt.Sprint(instruction)
-		c.configures = c.configures || configuresRE.MatchString(text) && !strings.Contains(text, "lameduck")
+		c.configures = c.configures || configures.matches(text) && !strings.Contains(text, "lameduck")
 		switch i := instruction.(type) {
 		case *instructions.EntrypointCommand:
 			c.Command = c.wordsOf(i.ShellDependantCmdLine, line)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,23 +11,16 @@ import (
 // requests at TERM without a preset.
 func wrongPreset(s *stop, report reporter) {
 	l, given := &s.entry, s.entry.outline
-	if given == nil || len(given.Starts) == 0 || s.Command == nil || s.server == nil {
+	if given == nil || len(given.Starts) == 0 || s.Command == nil || s.server == nil || l.Schedule != nil ||
+		l.Preset == shim.AutoPreset || slices.Equal(given.Starts[0].Steps, s.server.Steps()) {
 		return
 	}
-	server, cfg := s.server.Name, l.Config
-	cfg.Preset, cfg.Command = shim.AutoPreset, texts(s.last.words())
-	auto, err := shim.Review(cfg)
-	drops := finishing[server] != "" && l.StopSignals == nil && l.Holds() && !s.more && s.starts()
-	var fault *shim.FlagError
+	server := s.server.Name
 	switch {
-	case errors.As(err, &fault) && given.Preset == nil && drops:
-		report(l.lineOf(fault.Flag), "%s drops requests at TERM, and with --preset=%[1]s lameduck does not start: %v",
-			server, fault)
-	case err != nil || len(auto.Starts) == 0 || slices.Equal(auto.Starts[0].Steps, given.Starts[0].Steps):
 	case given.Preset != nil:
 		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
-	case drops:
+	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !s.more && s.starts():
 		report(l.line, "after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
 			"unless the image sets LAMEDUCK_PRESET", server)
 	}

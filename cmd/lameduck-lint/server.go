@@ -2,17 +2,16 @@ package main
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// idleRE matches commands that serve nobody, and what only the shell knows.
-var idleRE = regexp.MustCompile(`^(\$\(\)|sleep|tail|cat|echo|true|cd|service|.*sh)$`)
+// idle matches commands that serve nobody, and what only the shell knows.
+const idle pattern = `^(\$\(\)|:|\[|sleep|tail|cat|echo|eval|true|cd|service|set|shift|test|trap|umask|wait|.*sh)$`
 
 // stays reports whether a shell stays in front of a command, if an sh is dash.
 func (s *stop) stays(c *command) bool {
-	return c.file || (c.shell == "sh" || c.shell == "dash") && !smallRE.MatchString(s.Image)
+	return c.file || (c.shell == "sh" || c.shell == "dash") && !otherSh.matches(s.Image)
 }
 
 // noExec: bash and BusyBox execute a script's last command in their own place; dash does not. A
@@ -28,15 +27,15 @@ func noExec(s *stop, report reporter) {
 	}
 	waits := s.entry.line > 0 && !s.dropIn && (s.entry.Linger > 0 || s.entry.indexOf("linger") < 0)
 	if last := s.last; last != nil && !last.traps && !waits {
-		isDash := dashRE.MatchString(s.Image) && !smallRE.MatchString(s.Image)
+		isDash := library(dashImages).matches(s.Image) && !otherSh.matches(s.Image)
 		for _, r := range runners {
-			if isDash && r.call.MatchString(last.String()) && !newRunnerRE.MatchString(s.file("./package.json")+s.file("./.yarnrc.yml")) {
+			if isDash && r.call.matches(last.String()) && !passesOn.matches(s.file("./package.json")+s.file("./.yarnrc.yml")) {
 				report(last.program.line, "%s by sh, which passes no stop signal on, so the server ends by KILL; write %s",
 					r.fault, r.remedy)
 				return
 			}
 		}
-		isServer := len(s.Ports) > 0 && !idleRE.MatchString(last.program.base()) || s.server != nil
+		isServer := len(s.Ports) > 0 && !idle.matches(last.program.base()) || s.server != nil
 		if s.stays(last) && (last.file || isDash) && isServer {
 			report(last.program.line, "%s stays in front of %s and passes no stop signal on, so %[2]s ends by KILL; write "+
 				"exec %[2]s", last.shell, last.program.text)
@@ -76,7 +75,7 @@ func cutAtTERM(s *stop, report reporter) {
 func daemonizes(s *stop, report reporter) {
 	isMounted := func(m volume) bool { return strings.HasPrefix(m.MountPath, "/etc") }
 	isComplete := (s.pod != nil || len(s.Args) > 0) && !s.configures && !slices.ContainsFunc(s.VolumeMounts, isMounted)
-	isKnown := isComplete && (libraryRE.MatchString(s.Image) || s.pod == nil && systemRE.MatchString(s.Image))
+	isKnown := isComplete && (library(serverImages).matches(s.Image) || s.pod == nil && library(systemImages).matches(s.Image))
 	if last := s.last; isKnown && last != nil && !last.file && !last.unclear && last.program.base() == "nginx" && len(last.args) == 0 {
 		report(last.program.line, `nginx goes into the background, and the container ends at once; write nginx -g "daemon off;"`)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,35 +10,42 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown is a word that only the shell knows.
-var unknown = word{text: "$()"}
+// call is a simple command of a script.
+type call struct {
+	words   []string
+	unclear bool // words that only the shell knows are left out, with those behind them
+	always  bool // nothing keeps the script from the command
+	exec    bool // the command is executed in place of the shell
+	line    int
+}
+
+// unknown stands for what only the shell knows, and for a variable in a manifest.
+const unknown = "$()"
 
 // arguments are what "$@" means in a script, as far as it is known. No other parameter is.
 type arguments []string
 
 // Get implements [expand.Environ].
 func (a arguments) Get(name string) expand.Variable {
-	switch {
-	case name == "IFS":
-		return expand.Variable{}
-	case name == "@" && len(a) > 0:
+	if name == "@" && len(a) > 0 {
 		return expand.Variable{Set: true, Kind: expand.Indexed, List: a}
 	}
-	return expand.Variable{Set: true, Kind: expand.String, Str: unknown.text}
+	return expand.Variable{Set: name != "IFS", Kind: expand.String, Str: unknown}
 }
 
 // Each implements [expand.Environ].
 func (arguments) Each(func(string, expand.Variable) bool) {}
 
-// inScript returns the commands of a script in the order in which they run, or none if the script is
-// not valid. In front of a command is inner, or outer if the command is executed in place of the shell.
-func (c *container) inScript(outer, inner front, text string, line int, args []word) (list []command) {
+// parse returns the simple commands of a script in the order in which they run, and whether the
+// script may handle signals. A script that is not valid has none.
+func parse(text string, args []string) (list []call, traps bool) {
 	script, err := syntax.NewParser().Parse(strings.NewReader(text), "")
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	var calls []*syntax.CallExpr
-	sure := markSure(map[any]bool{}, script.Stmts)
+	sure := map[any]bool{}
+	markSure(sure, script.Stmts)
 	for node := range syntax.Preorder(script) {
 		switch x := node.(type) {
 		case *syntax.CallExpr:
@@ -50,49 +56,44 @@ func (c *container) inScript(outer, inner front, text string, line int, args []w
 	}
 	// What is substituted into a command runs before the command.
 	slices.SortStableFunc(calls, func(a, b *syntax.CallExpr) int { return cmp.Compare(a.End().Offset(), b.End().Offset()) })
-	known := &expand.Config{Env: arguments(texts(args)), CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
-		_, err := io.WriteString(out, unknown.text)
+	known := &expand.Config{Env: arguments(args), CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
+		_, err := io.WriteString(out, unknown)
 		return err
 	}}
-	mayEnd, mayTrap := false, false
-	for _, call := range calls {
-		fields, err := expand.Fields(known, call.Args...)
-		words := append(wordsAt(line, fields), unknown)
-		end := slices.IndexFunc(words, func(w word) bool { return strings.Contains(w.text, "$(") })
-		unclear := err != nil || end < len(words)-1
-		first, f, always := words[0].text, inner, sure[call] && !mayEnd && !sure[words[0].text]
-		if f.file {
-			f.shell = fmt.Sprintf("the shell of %s, line %d,", inner.shell, call.Pos().Line())
+	mayEnd := false
+	for _, x := range calls {
+		words, err := expand.Fields(known, x.Args...)
+		if err != nil || len(words) == 0 {
+			words = []string{unknown}
 		}
-		switch first {
+		program := words[0]
+		c := call{words: words, always: sure[x] && !mayEnd && !sure[program], exec: program == "exec", line: int(x.Pos().Line())}
+		switch program {
 		case "exec":
-			f, words, end = outer, words[1:], end-1
-			mayEnd = mayEnd || len(words) > 1
-		case "exit", "return": // with another code: of a fault
-			mayEnd = mayEnd || end < 2 || words[1].text == "0"
-			continue
+			c.words = words[1:]
+			mayEnd = mayEnd || len(c.words) > 0
+		case "exit", "return": // with another code than 0: of a fault
+			mayEnd = mayEnd || len(words) == 1 || words[1] == "0"
+			c.words = nil
 		case "trap", ".", "source":
-			mayTrap = true
+			traps = true
 		case "shift", "set":
-			if first == "shift" || slices.Contains(words, word{"--", line}) {
+			if program == "shift" || slices.Contains(words, "--") {
 				known.Env = arguments(nil)
 			}
 		}
-		if unclear || end > 0 {
-			for _, ran := range c.behind(f, words[:max(end, 1)]) {
-				ran.always, ran.unclear = ran.always && always, ran.unclear || unclear
-				list = append(list, ran)
-			}
+		if end := slices.IndexFunc(c.words, func(w string) bool { return strings.Contains(w, "$(") }); end >= 0 {
+			c.words, c.unclear = c.words[:max(end, 1)], true
+		}
+		if len(x.Args) > 0 && len(c.words) > 0 {
+			list = append(list, c)
 		}
 	}
-	for i := range list {
-		list[i].traps = list[i].traps || mayTrap
-	}
-	return list
+	return list, traps
 }
 
 // markSure marks the calls that statements make in any case.
-func markSure(sure map[any]bool, list []*syntax.Stmt) map[any]bool {
+func markSure(sure map[any]bool, list []*syntax.Stmt) {
 	for _, s := range list {
 		switch x := s.Cmd.(type) {
 		case *syntax.CallExpr:
@@ -108,5 +109,4 @@ func markSure(sure map[any]bool, list []*syntax.Stmt) map[any]bool {
 			}
 		}
 	}
-	return sure
 }

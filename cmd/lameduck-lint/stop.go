@@ -15,7 +15,8 @@ type stop struct {
 	*container
 	pod    *pod    // nil: of a Dockerfile
 	beside []*stop // of the containers of the pod that are stopped at the same time
-	more   bool    // variables from elsewhere may be added
+	image  imageFacts
+	more   bool // variables from elsewhere may be added
 
 	signal shim.Signal  // that the container gets; 0: unknown
 	runs   []command    // what its command comes to
@@ -83,7 +84,7 @@ func newStop(c *container, p *pod, grace time.Duration) *stop {
 	if s.hookCall != nil && (s.hookCall.subcommand == "" || s.hookCall.subcommand == "hold") {
 		s.hold = s.read(s.hookCall)
 	}
-	signal, program := imageStop(c.Image)
+	s.image = factsOf(c.Image)
 	ends := s.runs
 	if s.entry.line > 0 {
 		ends = c.commandsIn(s.entry.command)
@@ -92,9 +93,9 @@ func newStop(c *container, p *pod, grace time.Duration) *stop {
 		s.last = &ends[i]
 		s.server = serverIn(s.last)
 	} else if len(words) == 0 {
-		s.server = serverIn(&command{program: word{text: program}})
+		s.server = serverIn(&command{program: word{text: s.image.program}})
 	}
-	s.signal, _ = shim.ParseSignal(cmp.Or(c.Lifecycle.StopSignal.text, signal))
+	s.signal, _ = shim.ParseSignal(cmp.Or(c.Lifecycle.StopSignal.text, s.image.signal))
 	return s
 }
 
@@ -108,7 +109,7 @@ func (s *stop) assumedCall(args []word) *command {
 	}
 	isOurs := func(v variable) bool { return strings.HasPrefix(v.Name.text, cli.Prefix) }
 	hasOurs := slices.ContainsFunc(s.Env, isOurs) || strings.Contains(s.Image, "lameduck")
-	s.dropIn = s.Command != nil && initRE.MatchString(first.text) && hasOurs && s.hookCall == nil
+	s.dropIn = s.Command != nil && inits.matches(first.text) && hasOurs && s.hookCall == nil
 	switch {
 	case s.Command == nil && startsWithFlag(args):
 	case s.dropIn || hasOurs && s.hookCall == nil && s.Command == nil:
