@@ -3,9 +3,6 @@ package main
 import (
 	"path"
 	"slices"
-	"strings"
-
-	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
 func holdTwice(s *stop, report reporter) {
@@ -90,39 +87,6 @@ func (s *stop) isFolder(program string) bool {
 	})
 }
 
-// distinctive matches flags that hardly any other program has.
-const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|on-stop|stop-schedule|` +
-	`ignore-probes|no-ignore-probes|count-port|ignore-port|ignore-peer|alive-file|health-during|parent-death-signal|` +
-	`termination-log)(=|$)`
-
-// beginsWithOurs reports whether words begin with a distinctive flag, with a value that
-// lameduck takes. Another program may have a flag of that name.
-func beginsWithOurs(words []word) bool {
-	if !distinctive.matches(words[0].text) {
-		return false
-	}
-	end := 1
-	if len(words) > 1 && words[1].isPlain() {
-		end = 2 // a value or a command
-	}
-	line, err := cli.ParseRun(texts(words[:end]), nil)
-	return err == nil && !slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Err != nil })
-}
-
-// startsWithFlag reports whether the words are flags, of which only lameduck has one, and a
-// command.
-func startsWithFlag(words []word) bool {
-	for i, w := range words {
-		switch {
-		case w.isPlain():
-			return false
-		case strings.HasPrefix(w.text, "--grace-period") || beginsWithOurs(words[i:]):
-			return slices.ContainsFunc(words, word.isPlain)
-		}
-	}
-	return false
-}
-
 func misplacedFlag(s *stop, report reporter) {
 	program := s.entry.command
 	for i, w := range program {
@@ -138,7 +102,7 @@ func misplacedFlag(s *stop, report reporter) {
 }
 
 func badFlag(s *stop, report reporter) {
-	for _, f := range s.refused {
+	for _, f := range slices.Concat(s.entry.refused, s.hold.refused) {
 		report(f.Line, "%s", f.Text)
 	}
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// seconds returns a time in seconds, with the unit.
-func seconds(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
-
 // graceText returns the grace period in words, with what a preStop sleep takes of it.
 func (s *stop) graceText() string {
 	text := "terminationGracePeriodSeconds is "
@@ -61,7 +58,7 @@ func graceDiffers(s *stop, report reporter) {
 		fits := told.Grace < right.Grace && (s.RestartPolicy == "Always" || busy && l == &s.entry)
 		if told.GraceAssumed {
 			how = "assumes"
-			fits = fits || !l.Holds() || s.more
+			fits = fits || !l.Holds() || s.isOpen()
 		}
 		consequence := fmt.Sprintf("the hold ends after %s, and could last %s",
 			seconds(told.MaxHold), seconds(right.MaxHold))

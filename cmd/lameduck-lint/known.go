@@ -1,10 +1,6 @@
 package main
 
-import (
-	"regexp"
-
-	"github.com/lameduck-init/lameduck/shim"
-)
+import "regexp"
 
 // pattern is a regular expression.
 type pattern string
@@ -70,15 +66,6 @@ var finishing = map[string]string{"nginx": "QUIT", "httpd": "WINCH", "haproxy": 
 
 // controls matches calls of a server that control another, or only test something.
 const controls pattern = `^(\S*/)?(nginx|openresty|php-fpm\S*|httpd|apache2|haproxy) (.* )?-(s ?\w+|t|T|v|V|k ?\w+|c$)`
-
-// serverIn returns the preset of the server that a command runs, or nil.
-func serverIn(c *command) *shim.Preset {
-	outline, err := shim.Review(shim.Config{Command: texts(c.words()), Preset: shim.AutoPreset})
-	if err != nil || controls.matches(c.String()) {
-		return nil
-	}
-	return outline.Preset
-}
 
 // runners run a script or a server by sh, which may be dash, and pass no stop signal on.
 var runners = []struct {

@@ -24,6 +24,8 @@ type lameduck struct {
 	command []word        // what it runs; nil if it is unclear
 	outline *shim.Outline // nil: values are unknown, or contradict each other
 
+	refused []finding // what is left out, and warnings
+
 	right  *shim.Outline // with what is left of the pod's grace period; nil: unknown, or it does not fit
 	misfit error         // why it does not fit
 }
@@ -31,16 +33,16 @@ type lameduck struct {
 // inPod is a variable by which lameduck recognizes a pod.
 const inPod = "KUBERNETES_SERVICE_HOST=10.0.0.1"
 
-// read returns the lameduck that a container or its hook calls, or none if the call only prints
-// something. What lameduck refuses is left out, and noted in s.refused, as are its warnings.
-func (s *stop) read(call *command) lameduck {
+// lameduckIn returns the lameduck that a container or its hook calls, or none if the call only prints
+// something. left is of the grace period; 0: unknown.
+func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) lameduck {
 	l := lameduck{line: call.program.line, unclear: call.unclear}
 	parse, outcome := cli.ParseRun, "lameduck does not start"
-	if call == s.hookCall {
+	if isHook {
 		parse, outcome = cli.ParseHold, "lameduck hold holds without it, and fails"
 	}
 	var variables []word
-	for _, v := range slices.Backward(s.Env) { // of variables with one name the last counts
+	for _, v := range slices.Backward(c.Env) { // of variables with one name the last counts
 		text := v.Name.text + "=" + v.Value.text + v.ValueFrom.text
 		variables = append(variables, word{text, cmp.Or(v.Value.line, v.Name.line)})
 	}
@@ -53,7 +55,7 @@ func (s *stop) read(call *command) lameduck {
 	refuse := func(err error) {
 		var fault *shim.FlagError
 		if errors.As(err, &fault) {
-			s.refused = append(s.refused, finding{Line: l.lineOf(fault.Flag), Text: outcome + ": " + fault.Error()})
+			l.refused = append(l.refused, finding{Line: l.lineOf(fault.Flag), Text: outcome + ": " + fault.Error()})
 		}
 	}
 	for _, fault := range line.Faults {
@@ -64,9 +66,9 @@ func (s *stop) read(call *command) lameduck {
 	}
 	for _, u := range line.Unknown {
 		text := fmt.Sprintf("%v, which lameduck ignores with a warning: %s", u.Err, u.Remedy)
-		s.refused = append(s.refused, finding{Line: l.lineOf(u.Flag), Text: text})
+		l.refused = append(l.refused, finding{Line: l.lineOf(u.Flag), Text: text})
 	}
-	valid := !s.more // as far as it is known
+	valid := !c.isOpen() // as far as it is known
 	for _, g := range l.flags {
 		switch {
 		case strings.Contains(g.Text, "$("):
@@ -90,9 +92,9 @@ func (s *stop) read(call *command) lameduck {
 	cfg := line.Values()
 	cfg.GracePeriod, cfg.Warnings = 24*time.Hour, nil
 	judged, err := shim.Review(cfg)
-	if s.left >= time.Second {
-		cfg.GracePeriod = s.left
-		cfg.Texts["grace-period"] = fmt.Sprint(s.left.Seconds())
+	if left >= time.Second {
+		cfg.GracePeriod = left
+		cfg.Texts["grace-period"] = fmt.Sprint(left.Seconds())
 		if l.right, l.misfit = shim.Review(cfg); err != nil { // whatever the grace period
 			l.misfit = nil
 		}
@@ -100,7 +102,7 @@ func (s *stop) read(call *command) lameduck {
 	}
 	if judged != nil && l.outline != nil {
 		for _, warning := range judged.Warnings {
-			s.refused = append(s.refused, finding{Line: l.line, Text: "lameduck warns: " + warning})
+			l.refused = append(l.refused, finding{Line: l.line, Text: "lameduck warns: " + warning})
 		}
 	}
 	return l
@@ -126,4 +128,37 @@ func (l *lameduck) indexOf(flag string) int {
 		name, _, _ := strings.Cut(w.text, "=")
 		return slices.Contains(names, name)
 	})
+}
+
+// distinctive matches flags that hardly any other program has.
+const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|on-stop|stop-schedule|` +
+	`ignore-probes|no-ignore-probes|count-port|ignore-port|ignore-peer|alive-file|health-during|parent-death-signal|` +
+	`termination-log)(=|$)`
+
+// beginsWithOurs reports whether words begin with a distinctive flag, with a value that
+// lameduck takes. Another program may have a flag of that name.
+func beginsWithOurs(words []word) bool {
+	if !distinctive.matches(words[0].text) {
+		return false
+	}
+	end := 1
+	if len(words) > 1 && words[1].isPlain() {
+		end = 2 // a value or a command
+	}
+	line, err := cli.ParseRun(texts(words[:end]), nil)
+	return err == nil && !slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Err != nil })
+}
+
+// startsWithFlag reports whether the words are flags, of which only lameduck has one, and a
+// command.
+func startsWithFlag(words []word) bool {
+	for i, w := range words {
+		switch {
+		case w.isPlain():
+			return false
+		case strings.HasPrefix(w.text, "--grace-period") || beginsWithOurs(words[i:]):
+			return slices.ContainsFunc(words, word.isPlain)
+		}
+	}
+	return false
 }

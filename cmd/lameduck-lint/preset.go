@@ -20,7 +20,7 @@ func wrongPreset(s *stop, report reporter) {
 	case given.Preset != nil:
 		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
-	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !s.more && s.starts():
+	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !s.isOpen() && s.starts():
 		report(l.line, "after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
 			"unless the image sets LAMEDUCK_PRESET", server)
 	}
@@ -50,7 +50,7 @@ func stopSignal(s *stop, report reporter) {
 			report(s.last.program.line, "the stop signal of %s is %v, at which %s does not finish; write %s SIG%v", s.Image, s.signal,
 				s.server.Name, field, expects)
 		}
-	case o == nil || !o.Sequence || len(l.command) == 0 || given.line == 0 && s.signal.String() == "TERM" || s.Command == nil || s.more || !presetKnown || s.starts():
+	case o == nil || !o.Sequence || len(l.command) == 0 || given.line == 0 && s.signal.String() == "TERM" || s.Command == nil || s.isOpen() || !presetKnown || s.starts():
 	case given.line > 0:
 		report(given.line, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or "+
 			"--rewrite=TERM:%v, a preset that names it), or remove %s", field, s.signal, s.signal, s.signal, field)

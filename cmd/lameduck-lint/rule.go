@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // rule is a kind of finding.
@@ -12,9 +11,6 @@ type rule struct {
 	name, says string
 	check      func(*stop, reporter)
 }
-
-// reporter adds a finding of a rule. Without a line, it is on the container's.
-type reporter func(line int, format string, args ...any)
 
 // rules are in the order of the documentation, and so are the findings on a line.
 var rules = []rule{
@@ -42,14 +38,6 @@ var rules = []rule{
 		badFlag},
 }
 
-// finding is a fault in a file, with the remedy.
-type finding struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Rule string `json:"rule"`
-	Text string `json:"message"`
-}
-
 // judge returns the findings for the stops of a pod, or of an image.
 func judge(stops ...*stop) (found []finding) {
 	for _, s := range stops {
@@ -64,6 +52,3 @@ func judge(stops ...*stop) (found []finding) {
 	}
 	return found
 }
-
-// oneLine returns a text without the ends of its lines.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -138,6 +138,9 @@ func (c *container) file(name string) string {
 	return c.script(name)
 }
 
+// isOpen reports whether variables from elsewhere may be added: to a patch, which has no image, too.
+func (c *container) isOpen() bool { return c.Image == "" || len(c.EnvFrom) > 0 }
+
 // variable returns the text of a variable; of variables with one name the last counts.
 func (c *container) variable(name string) (text string) {
 	for _, v := range c.Env {

@@ -9,11 +9,6 @@ import (
 // idle matches commands that serve nobody, and what only the shell knows.
 const idle pattern = `^(\$\(\)|:|\[|sleep|tail|cat|echo|eval|true|cd|service|set|shift|test|trap|umask|wait|.*sh)$`
 
-// stays reports whether a shell stays in front of a command, if an sh is dash.
-func (s *stop) stays(c *command) bool {
-	return c.file || (c.shell == "sh" || c.shell == "dash") && !otherSh.matches(s.Image)
-}
-
 // noExec: bash and BusyBox execute a script's last command in their own place; dash does not. A
 // command is a server if its name is known, or if the container has a port. lameduck waits for what
 // runs behind a shell, unless --linger=0 forbids it, or another init has lameduck's place.

@@ -16,7 +16,6 @@ type stop struct {
 	pod    *pod    // nil: of a Dockerfile
 	beside []*stop // of the containers of the pod that are stopped at the same time
 	image  imageFacts
-	more   bool // variables from elsewhere may be added
 
 	signal shim.Signal  // that the container gets; 0: unknown
 	runs   []command    // what its command comes to
@@ -34,8 +33,6 @@ type stop struct {
 	grace     time.Duration // of the pod
 	left      time.Duration // of grace after sleep; 0: unknown, or noneLeft
 	noneLeft  bool
-
-	refused []finding // what lameduck refuses
 }
 
 // stops returns the stops of the containers of the pod, or none if the API server refuses the pod.
@@ -62,7 +59,6 @@ func (p *pod) stops() (list []*stop) {
 // newStop returns the stop of a container.
 func newStop(c *container, p *pod, grace time.Duration) *stop {
 	s := &stop{container: c, pod: p, grace: grace}
-	s.more = c.Image == "" || len(c.EnvFrom) > 0 // without an image: a patch
 	words := slices.Concat(c.Command, c.Args)
 	s.runs = c.commandsIn(words)
 	if hook := c.Lifecycle.PreStop; hook != nil {
@@ -79,10 +75,10 @@ func newStop(c *container, p *pod, grace time.Duration) *stop {
 	s.hookCall = callIn(s.hook)
 	s.call = cmp.Or(callIn(s.runs), s.assumedCall(words))
 	if s.call != nil && s.call.subcommand == "" {
-		s.entry = s.read(s.call)
+		s.entry = c.lameduckIn(s.call, false, s.left)
 	}
 	if s.hookCall != nil && (s.hookCall.subcommand == "" || s.hookCall.subcommand == "hold") {
-		s.hold = s.read(s.hookCall)
+		s.hold = c.lameduckIn(s.hookCall, true, s.left)
 	}
 	s.image = factsOf(c.Image)
 	ends := s.runs
@@ -131,4 +127,18 @@ func (s *stop) isHeld() (held bool, most time.Duration) {
 		held = held || l.Holds()
 	}
 	return held || s.sleep > 0, most
+}
+
+// serverIn returns the preset of the server that a command runs, or nil.
+func serverIn(c *command) *shim.Preset {
+	outline, err := shim.Review(shim.Config{Command: texts(c.words()), Preset: shim.AutoPreset})
+	if err != nil || controls.matches(c.String()) {
+		return nil
+	}
+	return outline.Preset
+}
+
+// stays reports whether a shell stays in front of a command, if an sh is dash.
+func (s *stop) stays(c *command) bool {
+	return c.file || (c.shell == "sh" || c.shell == "dash") && !otherSh.matches(s.Image)
 }
