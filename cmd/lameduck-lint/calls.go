@@ -49,10 +49,12 @@ func noProgram(s *stop, report reporter) {
 		switch {
 		case len(list) > 0 && oneWord.matches(list[0].program.text):
 			program := list[0].program
-			report(program.line, "no shell splits %q into words, so %s; make each word an item of its own", program.text, outcome)
+			report(program.line, "no shell splits %q into words, so %s; make each word an item of its own",
+				program.text, outcome)
 		case call == nil:
 		case s.isFolder(call.program.text):
-			report(call.program.line, "%s is the folder of a volume, so %s; write %[1]s/lameduck", call.program.text, outcome)
+			report(call.program.line, "%s is the folder of a volume, so %s; write %[1]s/lameduck", call.program.text,
+				outcome)
 		case s.isMissing(call.program.text):
 			report(call.program.line,
 				"%s is missing: no init container or volume provides it, so %s; mount the volume that "+

@@ -32,7 +32,8 @@ func TestDocs(t *testing.T) {
 		t.Fatal(code, errs.String())
 	}
 	want := put(string(page), "(?s)\\| --- \\| --- \\|\n.*?\n\n", table+"\n")
-	want = put(want, "(?s)```\n\\$ lameduck-lint web.yaml\n.*?```", "```\n$ lameduck-lint web.yaml\n"+out.String()+"```")
+	want = put(want, "(?s)```\n\\$ lameduck-lint web.yaml\n.*?```",
+		"```\n$ lameduck-lint web.yaml\n"+out.String()+"```")
 	switch {
 	case want == string(page):
 	case *update:

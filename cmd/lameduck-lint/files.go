@@ -47,8 +47,8 @@ func collect(paths []string) (files []string, err error) {
 			return nil
 		})
 		if len(files) == before && err == failed {
-			err = errors.Join(err, fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, Dockerfile*, "+
-				"*.Dockerfile or Containerfile*", path))
+			err = errors.Join(err, fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, "+
+				"Dockerfile*, *.Dockerfile or Containerfile*", path))
 		}
 	}
 	return files, err

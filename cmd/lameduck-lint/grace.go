@@ -35,7 +35,8 @@ func graceTooShort(s *stop, report reporter) {
 			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; write %s",
 			seconds(s.sleep), s.graceText(), graceLine(s.sleep+30*time.Second))
 	case s.entry.Holds() || s.hold.Holds():
-		report(s.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", s.graceText(), graceLine(30*time.Second))
+		report(s.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", s.graceText(),
+			graceLine(30*time.Second))
 	}
 	for _, l := range []lameduck{s.entry, s.hold} {
 		var misfit *shim.FlagError

@@ -9,14 +9,15 @@ import (
 // hookCuts reports hooks that cost requests rather than save them. The stop signal follows a hook
 // at once: TERM cuts what a server was about to finish.
 func hookCuts(s *stop, report reporter) {
+	isTERM := s.signal.String() == "TERM"
 	server := "" // the first process
 	if s.server != nil && s.call == nil {
 		server = s.server.Name
 	}
 	for i, call := range s.hook {
 		for _, cut := range cuts {
-			applies := (i == 0 || !cut.first) && (i == len(s.hook)-1 || !cut.last) && (s.signal.String() == "TERM" || !cut.term)
-			if applies && (`^(\S*/)?` + cut.call).matches(call.String()+" "+server) {
+			applies := (i == 0 || !cut.first) && (i == len(s.hook)-1 || !cut.last)
+			if applies && (isTERM || !cut.term) && (`^(\S*/)?` + cut.call).matches(call.String()+" "+server) {
 				report(call.program.line, "the hook's %v %s; write %s", &call, cut.fault, cut.remedy)
 				break
 			}
@@ -31,12 +32,13 @@ func noShell(s *stop, report reporter) {
 	}
 	words := s.Lifecycle.PreStop.Exec.Command // of which the first may be a shell
 	hook := append([]command{{program: words[0]}}, s.hook...)
+	isKnown := !otherSh.matches(s.Image) && !looks.matches(strings.Join(texts(words), " "))
 	lacks := "^(" + s.image.lacks + ")$"
 	for _, call := range hook {
 		switch program := call.program; {
 		case library(dashImages).matches(s.Image) && s.stays(&call) && prefixed.matches(call.String()):
 			report(program.line, "dash takes no signal names with SIG, so the hook's %v fails; leave SIG out", &call)
-		case lacks.matches(program.base()) && !otherSh.matches(s.Image) && !looks.matches(strings.Join(texts(words), " ")) && s.volumeAt(program.text) == "":
+		case isKnown && lacks.matches(program.base()) && s.volumeAt(program.text) == "":
 			report(program.line, "the image has no %s, so the hook does not do what it should; write preStop: {sleep: "+
 				"{seconds: 15}}", program.base())
 			return
@@ -49,11 +51,12 @@ func noPermission(s *stop, report reporter) {
 	if s.pod == nil {
 		return
 	}
-	profile := cmp.Or(s.Security.Seccomp.Type, s.pod.Security.Seccomp.Type)
+	isDefault := cmp.Or(s.Security.Seccomp.Type, s.pod.Security.Seccomp.Type) == "RuntimeDefault"
+	may := pattern("ALL|SYS_PTRACE").matches(fmt.Sprint(s.Security.Capabilities.Add))
 	for _, l := range []lameduck{s.entry, s.hold} {
-		if l.CloseIdle && profile == "RuntimeDefault" && !pattern("ALL|SYS_PTRACE").matches(fmt.Sprint(s.Security.Capabilities.Add)) {
-			report(l.lineOf("close-idle"), "--close-idle closes no connection under the seccomp profile RuntimeDefault; write "+
-				"capabilities: {add: [SYS_PTRACE]} in the securityContext")
+		if l.CloseIdle && isDefault && !may {
+			report(l.lineOf("close-idle"), "--close-idle closes no connection under the seccomp profile "+
+				"RuntimeDefault; write capabilities: {add: [SYS_PTRACE]} in the securityContext")
 		}
 	}
 }
@@ -68,8 +71,8 @@ func stopsFirst(s *stop, report reporter) {
 	}
 	for _, other := range s.beside {
 		if isHeld, most := other.isHeld(); isHeld && len(other.Ports) > 0 {
-			report(s.Name.line, "%s stops at once, up to %s before %s; make it an init container with restartPolicy: Always, "+
-				"or give it the hook", s.Name.text, seconds(most), other.Name.text)
+			report(s.Name.line, "%s stops at once, up to %s before %s; make it an init container with restartPolicy: "+
+				"Always, or give it the hook", s.Name.text, seconds(most), other.Name.text)
 			return
 		}
 	}

@@ -33,7 +33,7 @@ func lintDockerfile(text []byte, context fs.FS) ([]finding, error) {
 	i := &image{shell: []string{"/bin/sh", "-c"}, dir: "/", context: context, args: map[string]string{}}
 	for _, list := range args {
 		for _, arg := range list.Args {
-			i.args[arg.Key] = cmp.Or(arg.ValueString(), "$")
+			i.args[arg.Key] = arg.ValueString()
 		}
 	}
 	i.script = i.read
@@ -57,7 +57,7 @@ const configures pattern = `(?i)daemon +off|nginx\.conf|^(COPY|ADD).*\s"?/?(etc/
 // add adds a stage to an image, after the stage that it is based on.
 func (c *image) add(stages []instructions.Stage, i int) {
 	c.Name.line = stages[i].Location[0].Start.Line
-	c.Image = os.Expand(stages[i].BaseName, func(name string) string { return cmp.Or(c.args[name], "$") })
+	c.Image = os.Expand(stages[i].BaseName, func(name string) string { return cmp.Or(c.args[name], "${"+name+"}") })
 	if base, ok := instructions.HasStage(stages[:i], c.Image); ok {
 		c.add(stages, base)
 	}

@@ -15,12 +15,12 @@ func library(names pattern) pattern { return `^(docker\.io/)?(library/)?(` + nam
 const (
 	// dashImages have dash as sh, which never executes a command in its own place, and an entrypoint, if
 	// there is one, that executes the command.
-	dashImages pattern = `buildpack-deps|debian|gcc|golang|haproxy|httpd|mariadb|mongo|nginx|node|perl|php|postgres|python|` +
-		`redis|ruby|rust|ubuntu`
+	dashImages pattern = `buildpack-deps|debian|gcc|golang|haproxy|httpd|mariadb|mongo|nginx|node|perl|php|postgres|` +
+		`python|redis|ruby|rust|ubuntu`
 	otherSh pattern = `alpine|busybox|windows|nanoserver|\$` // in any name: another sh, or perhaps
 	// serverImages have no lameduck.
-	serverImages pattern = `caddy|haproxy|httpd|memcached|mongo|mysql|mariadb|nginx|node|php|postgres|python|rabbitmq|redis|` +
-		`ruby|tomcat|traefik|varnish`
+	serverImages pattern = `caddy|haproxy|httpd|memcached|mongo|mysql|mariadb|nginx|node|php|postgres|python|` +
+		`rabbitmq|redis|ruby|tomcat|traefik|varnish`
 	// systemImages have the programs as the distribution configures them.
 	systemImages pattern = `alpine|amazonlinux|archlinux|busybox|debian|fedora|rockylinux|ubuntu`
 )
@@ -38,7 +38,8 @@ var images = []imageFacts{
 	{library(`php:[^@]*apache.*`), "WINCH", "httpd", ""},
 	{library(`httpd`), "WINCH", "httpd", ""},
 	{library(`haproxy`), "USR1", "haproxy", ""},
-	{library(`debian|(node|perl|python|ruby):[^@]*slim.*`), "TERM", "", `curl|wget|netstat|ss|ps|pgrep|pkill|killall|nc`},
+	{library(`debian|(node|perl|python|ruby):[^@]*slim.*`), "TERM", "",
+		`curl|wget|netstat|ss|ps|pgrep|pkill|killall|nc`},
 	{library(`ubuntu`), "TERM", "", `curl|wget|netstat|ss|killall|nc`},
 	{library(`buildpack-deps|gcc|golang|node|perl|php|python|ruby|rust|` + systemImages), "TERM", "", ""},
 }
@@ -73,8 +74,10 @@ var runners = []struct {
 	fault, remedy string
 }{
 	{`^(\S*/)?npm (.* )?(start|run)\b`, "npm runs its script", "the script's own command, such as node server.js"},
-	{`^(\S*/)?pnpm (.* )?(start|run)\b`, "pnpm before 12 runs its script", "the script's own command, such as node server.js"},
-	{`^(\S*/)?yarn (.* )?(start|run|serve)\b`, "yarn 1 runs its script", "the script's own command, such as node server.js"},
+	{`^(\S*/)?pnpm (.* )?(start|run)\b`, "pnpm before 12 runs its script",
+		"the script's own command, such as node server.js"},
+	{`^(\S*/)?yarn (.* )?(start|run|serve)\b`, "yarn 1 runs its script",
+		"the script's own command, such as node server.js"},
 	{`^(\S*/)?apache(2ctl|ctl) .*-D ?FOREGROUND`, "apache2ctl runs Apache",
 		`sh -c ". /etc/apache2/envvars && exec apache2 -DFOREGROUND"`},
 }
@@ -89,16 +92,19 @@ var cuts = []struct {
 	first, last, term bool // applies only to the first command, the last, or where the stop signal is TERM
 	fault, remedy     string
 }{
-	{`(nginx|openresty) (.* )?-s ?stop\b`, false, false, false, "drops requests in flight", "sleep 15; nginx -s quit; sleep 10"},
+	{`(nginx|openresty) (.* )?-s ?stop\b`, false, false, false, "drops requests in flight",
+		"sleep 15; nginx -s quit; sleep 10"},
 	{`(apachectl|apache2ctl|httpd|apache2) (-k )?stop\b`, false, false, false, "drops requests in flight",
 		"sleep 15; apachectl -k graceful-stop; sleep 10"},
-	{`(kill|killall|pkill) (.* )?-(s )?(SIG)?(9|KILL)\b`, false, false, false, "leaves no time to finish requests", "sleep 15"},
+	{`(kill|killall|pkill) (.* )?-(s )?(SIG)?(9|KILL)\b`, false, false, false, "leaves no time to finish requests",
+		"sleep 15"},
 	{`kill (-(s )?(SIG)?(15|TERM) )?1 (nginx|httpd|haproxy|php-fpm)$`, false, false, false, "drops requests in flight",
 		"sleep 15 in its place"},
 	{closes, true, true, false, "closes the port while clients are still sent to it",
 		"sleep 15 in front of it, and sleep 10 behind it, since the stop signal follows at once"},
 	{closes, true, false, false, "closes the port while clients are still sent to it", "sleep 15 in front of it"},
-	{closes, false, true, true, "returns at once, and TERM follows, which drops requests in flight", "sleep 10 behind it"},
+	{closes, false, true, true, "returns at once, and TERM follows, which drops requests in flight",
+		"sleep 10 behind it"},
 }
 
 const (

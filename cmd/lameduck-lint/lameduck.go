@@ -61,8 +61,8 @@ func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) l
 	for _, fault := range line.Faults {
 		refuse(fault)
 		i := l.indexOf(fault.Flag)
-		mayHaveValue := i < 0 || i+1 < len(call.args) && call.args[i+1].isPlain() && !strings.Contains(call.args[i].text, "=")
-		l.unclear = l.unclear || mayHaveValue
+		mayHaveValue := i < 0 || i+1 < len(call.args) && call.args[i+1].isPlain()
+		l.unclear = l.unclear || mayHaveValue && (i < 0 || !strings.Contains(call.args[i].text, "="))
 	}
 	for _, u := range line.Unknown {
 		text := fmt.Sprintf("%v, which lameduck ignores with a warning: %s", u.Err, u.Remedy)

@@ -61,7 +61,9 @@ func (faulty) Read([]byte) (int, error) { panic("faulty") }
 // TestFault: a panic is the error of a file, and the other files are linted.
 func TestFault(t *testing.T) {
 	dockerfile := filepath.Join(t.TempDir(), "Dockerfile")
-	if err := os.WriteFile(dockerfile, []byte("FROM debian\nCMD [\"nginx\", \"-g\", \"daemon off;\"]"), 0o644); err != nil {
+	text := `FROM debian
+CMD ["nginx", "-g", "daemon off;"]`
+	if err := os.WriteFile(dockerfile, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var out, errs strings.Builder

@@ -21,20 +21,22 @@ var rules = []rule{
 	{"hold-twice", "two lameducks where one is enough: in the hook and the entrypoint, or one that runs another",
 		holdTwice},
 	{"say-hold", "a preStop hook calls lameduck without hold", sayHold},
-	{"stop-signal", "the stop signal of the image or the pod is KILL, another server's, or does not start lameduck's stop", stopSignal},
+	{"stop-signal", "the stop signal is KILL, another server's, or does not start lameduck's stop", stopSignal},
 	{"wrong-preset", "the preset is another server's, or nginx, httpd, haproxy or php-fpm has none", wrongPreset},
-	{"no-exec", "a shell, npm, pnpm or yarn stays in front of lameduck or a server and passes no stop signal on", noExec},
-	{"cut-at-term", "nginx, httpd, haproxy or php-fpm gets TERM with nothing before it, or an init sends it to the workers too", cutAtTERM},
+	{"no-exec", "a shell, npm, pnpm, yarn or apache2ctl stays in front of a server, or a shell in front of lameduck",
+		noExec},
+	{"cut-at-term", "nginx, httpd, haproxy or php-fpm gets TERM with nothing before it, or Celery's workers get it",
+		cutAtTERM},
 	{"daemonizes", "nginx without daemon off, so the container ends at once", daemonizes},
 	{"hook-cuts", "a hook that drops or refuses requests, such as nginx -s stop", hookCuts},
-	{"stops-first", "a proxy or server stops at once, beside a container that is held", stopsFirst},
+	{"stops-first", "a database's proxy, daprd or php-fpm stops before a container that needs it", stopsFirst},
 	{"no-shell", "a hook needs a shell, a program or an option that the image does not have", noShell},
 	{"no-permission", "--close-idle under the seccomp profile RuntimeDefault, which forbids it", noPermission},
 	{"no-command", "lameduck has no command to run, or a container's command is lameduck hold", noCommand},
 	{"no-program", "lameduck is not at the path given: nothing installs it there, or the path is a whole command line",
 		noProgram},
 	{"misplaced-flag", "a flag of lameduck comes after the command, which gets the flag", misplacedFlag},
-	{"bad-flag", "lameduck rejects a flag, a value, or their combination, warns of it, or does not know a LAMEDUCK_* variable",
+	{"bad-flag", "lameduck rejects a flag, a value or their combination, warns, or does not know a LAMEDUCK_* variable",
 		badFlag},
 }
 
@@ -43,7 +45,8 @@ func judge(stops ...*stop) (found []finding) {
 	for _, s := range stops {
 		for _, r := range rules {
 			r.check(s, func(line int, format string, args ...any) {
-				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: oneLine(fmt.Sprintf(format, args...))}
+				text := oneLine(fmt.Sprintf(format, args...))
+				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: text}
 				if !slices.Contains(found, f) {
 					found = append(found, f)
 				}

@@ -14,26 +14,28 @@ const idle pattern = `^(\$\(\)|:|\[|sleep|tail|cat|echo|eval|true|cd|service|set
 // runs behind a shell, unless --linger=0 forbids it, or another init has lameduck's place.
 func noExec(s *stop, report reporter) {
 	if call := s.call; s.entry.line > 0 && s.stays(call) {
-		if !call.file {
-			call.shell += " (if it is dash)"
+		perhaps := " (if it is dash)"
+		if call.file {
+			perhaps = ""
 		}
-		report(call.program.line, "%s forwards no signals: lameduck does not learn of the stop, and is "+
-			"killed; put exec before %s", call.shell, call.program.text)
+		report(call.program.line, "%s%s forwards no signals: lameduck does not learn of the stop, and is killed; "+
+			"put exec before %s", call.shell, perhaps, call.program.text)
 	}
-	waits := s.entry.line > 0 && !s.dropIn && (s.entry.Linger > 0 || s.entry.indexOf("linger") < 0)
+	waits := s.entry.line > 0 && (s.entry.Linger > 0 || !s.dropIn && s.entry.indexOf("linger") < 0)
 	if last := s.last; last != nil && !last.traps && !waits {
 		isDash := library(dashImages).matches(s.Image) && !otherSh.matches(s.Image)
+		settings := s.file("./package.json") + s.file("./.yarnrc.yml")
 		for _, r := range runners {
-			if isDash && r.call.matches(last.String()) && !passesOn.matches(s.file("./package.json")+s.file("./.yarnrc.yml")) {
-				report(last.program.line, "%s by sh, which passes no stop signal on, so the server ends by KILL; write %s",
-					r.fault, r.remedy)
+			if isDash && r.call.matches(last.String()) && !passesOn.matches(settings) {
+				report(last.program.line, "%s by sh, which passes no stop signal on, so the server ends by KILL; "+
+					"write %s", r.fault, r.remedy)
 				return
 			}
 		}
 		isServer := len(s.Ports) > 0 && !idle.matches(last.program.base()) || s.server != nil
 		if s.stays(last) && (last.file || isDash) && isServer {
-			report(last.program.line, "%s stays in front of %s and passes no stop signal on, so %[2]s ends by KILL; write "+
-				"exec %[2]s", last.shell, last.program.text)
+			report(last.program.line, "%s stays in front of %s and passes no stop signal on, so %[2]s ends by KILL; "+
+				"write exec %[2]s", last.shell, last.program.text)
 		}
 	}
 }
@@ -50,17 +52,20 @@ func cutAtTERM(s *stop, report reporter) {
 		if s.pod == nil {
 			remedy = "STOPSIGNAL SIG" + finishing[s.server.Name]
 		}
-		report(cmp.Or(s.Lifecycle.StopSignal.line, last.program.line), "the stop signal is TERM, at which %s drops requests in "+
-			"flight; write %s", s.server.Name, remedy)
+		report(cmp.Or(s.Lifecycle.StopSignal.line, last.program.line), "the stop signal is TERM, at which %s drops "+
+			"requests in flight; write %s", s.server.Name, remedy)
 	}
 	for _, c := range s.runs {
 		server, remedy := serverIn(&c), "leave -g out"
 		if c.init == "dumb-init" {
 			remedy = "give dumb-init -c"
 		}
-		if c.group && server != nil && (server.Name == "celery" || c.traps && c.shell != "" && finishing[server.Name] != "") {
-			report(c.program.line, "%s sends TERM to all processes, and so to those of %s, which drop what is in flight; %s",
-				c.init, server.Name, remedy)
+		if server == nil || !c.group {
+			continue
+		}
+		if server.Name == "celery" || c.traps && c.shell != "" && finishing[server.Name] != "" {
+			report(c.program.line, "%s sends TERM to all processes, and so to those of %s, which drop what is in "+
+				"flight; %s", c.init, server.Name, remedy)
 		}
 	}
 }
@@ -69,9 +74,15 @@ func cutAtTERM(s *stop, report reporter) {
 // Dockerfile's ENTRYPOINT alone may get arguments from a pod.
 func daemonizes(s *stop, report reporter) {
 	isMounted := func(m volume) bool { return strings.HasPrefix(m.MountPath, "/etc") }
-	isComplete := (s.pod != nil || len(s.Args) > 0) && !s.configures && !slices.ContainsFunc(s.VolumeMounts, isMounted)
-	isKnown := isComplete && (library(serverImages).matches(s.Image) || s.pod == nil && library(systemImages).matches(s.Image))
-	if last := s.last; isKnown && last != nil && !last.file && !last.unclear && last.program.base() == "nginx" && len(last.args) == 0 {
-		report(last.program.line, `nginx goes into the background, and the container ends at once; write nginx -g "daemon off;"`)
+	mayConfigure := s.configures || slices.ContainsFunc(s.VolumeMounts, isMounted)
+	isComplete := s.pod != nil || len(s.Args) > 0
+	isKnown := library(serverImages).matches(s.Image) || s.pod == nil && library(systemImages).matches(s.Image)
+	last := s.last
+	if last == nil || last.file || last.unclear || mayConfigure || !isComplete || !isKnown {
+		return
+	}
+	if last.program.base() == "nginx" && len(last.args) == 0 {
+		report(last.program.line, "nginx goes into the background, and the container ends at once; write "+
+			`nginx -g "daemon off;"`)
 	}
 }

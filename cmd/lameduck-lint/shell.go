@@ -55,7 +55,9 @@ func parse(text string, args []string) (list []call, traps bool) {
 		}
 	}
 	// What is substituted into a command runs before the command.
-	slices.SortStableFunc(calls, func(a, b *syntax.CallExpr) int { return cmp.Compare(a.End().Offset(), b.End().Offset()) })
+	slices.SortStableFunc(calls, func(a, b *syntax.CallExpr) int {
+		return cmp.Compare(a.End().Offset(), b.End().Offset())
+	})
 	known := &expand.Config{Env: arguments(args), CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
 		_, err := io.WriteString(out, unknown)
 		return err
@@ -66,8 +68,8 @@ func parse(text string, args []string) (list []call, traps bool) {
 		if err != nil || len(words) == 0 {
 			words = []string{unknown}
 		}
-		program := words[0]
-		c := call{words: words, always: sure[x] && !mayEnd && !sure[program], exec: program == "exec", line: int(x.Pos().Line())}
+		program, line := words[0], int(x.Pos().Line())
+		c := call{words: words, always: sure[x] && !mayEnd && !sure[program], exec: program == "exec", line: line}
 		switch program {
 		case "exec":
 			c.words = words[1:]
