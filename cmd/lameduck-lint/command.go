@@ -32,7 +32,7 @@ type front struct {
 	shell    string   // a shell that does not execute the command in its own place, or ""
 	file     bool     // of a script's file: no shell executes the last command of a file so
 	traps    bool     // the script may have a handler for the stop signal
-	depth    int
+	scripts  []string // in which the command is
 }
 
 const (
@@ -49,8 +49,7 @@ const (
 func (c *container) commandsIn(words []word) []command { return c.behind(front{}, words) }
 
 func (c *container) behind(f front, words []word) (list []command) {
-	f.depth++
-	if len(words) == 0 || f.depth > 9 { // a script may execute itself
+	if len(words) == 0 {
 		return nil
 	}
 	program, args := words[0], words[1:]
@@ -79,11 +78,11 @@ func (c *container) behind(f front, words []word) (list []command) {
 			script = ""
 		}
 	}
-	if script == "" {
+	if script == "" || slices.Contains(f.scripts, script) { // which may execute itself
 		return []command{{program: words[0], args: words[1:], always: true, front: f}}
 	}
 	calls, traps := parse(script, texts(args))
-	f.traps = f.traps || traps
+	f.traps, f.scripts = f.traps || traps, append(slices.Clone(f.scripts), script)
 	for _, call := range calls {
 		f := f
 		switch {

@@ -136,7 +136,8 @@ func (c *image) read(program string) string {
 			if isBelow && rel != path.Base(from) {
 				from = path.Join(from, rel)
 			}
-			if text, err := fs.ReadFile(c.context, from); err == nil {
+			if info, err := fs.Stat(c.context, from); err == nil && info.Mode().IsRegular() && info.Size() < 1<<20 {
+				text, _ := fs.ReadFile(c.context, from)
 				return strings.ReplaceAll(string(text), "\r", "")
 			}
 		}

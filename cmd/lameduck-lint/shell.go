@@ -64,8 +64,16 @@ func parse(text string, args []string) (list []call, traps bool) {
 	}}
 	mayEnd := false
 	for _, x := range calls {
-		words, err := expand.Fields(known, x.Args...)
-		if err != nil || len(words) == 0 {
+		var words []string
+		for field, err := range expand.FieldsSeq(known, x.Args...) {
+			if err != nil || len(words) > 999 { // {1..9999999}
+				field = unknown
+			}
+			if words = append(words, field); field == unknown {
+				break
+			}
+		}
+		if len(words) == 0 {
 			words = []string{unknown}
 		}
 		program, line := words[0], int(x.Pos().Line())
