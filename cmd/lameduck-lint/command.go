@@ -54,12 +54,14 @@ func (c *container) behind(f front, words []word) (list []command) {
 	}
 	program, args := words[0], words[1:]
 	first := max(0, slices.IndexFunc(args, word.isPlain))
-	shell, script, isFile := program.base(), "", false
+	shell, line := program.base(), program.line
+	script, isFile := "", false
 	switch {
 	case inits.matches(program.text):
 		var flags initFlags
 		rest, err := cli.ParseOther(&flags, texts(args))
-		if rest = cli.DropDashes(rest); err == nil && len(rest) > 0 {
+		rest = cli.DropDashes(rest)
+		if err == nil && len(rest) > 0 {
 			f.init, f.rewrites = shell, flags.Rewrite
 			f.group = flags.Group || c.variable("TINI_KILL_PROCESS_GROUP") != "" ||
 				shell == "dumb-init" && !flags.SingleChild && c.variable("DUMB_INIT_SETSID") != "0"
@@ -68,10 +70,12 @@ func (c *container) behind(f front, words []word) (list []command) {
 	case users.matches(program.text) && len(args) > 1:
 		return c.behind(f, args[1:])
 	case shells.matches(program.text) && len(args) > 0 && scriptFlag.matches(args[max(first-1, 0)].text):
-		script, program, args = args[first].text, args[first], args[min(first+2, len(args)):]
+		script, line = args[first].text, args[first].line
+		args = args[min(first+2, len(args)):]
 	case shells.matches(program.text) && len(args) > 0:
-		shell, script, args = args[first].base(), c.file(args[first].text), args[first+1:]
-		isFile = true
+		shell = args[first].base()
+		script, isFile = c.file(args[first].text), true
+		args = args[first+1:]
 	default:
 		script, isFile = c.file(program.text), true
 		if !hashBang.matches(script) {
@@ -92,7 +96,7 @@ func (c *container) behind(f front, words []word) (list []command) {
 		default:
 			f.shell = shell
 		}
-		for _, ran := range c.behind(f, wordsAt(program.line, call.words)) {
+		for _, ran := range c.behind(f, wordsAt(line, call.words)) {
 			ran.always, ran.unclear = ran.always && call.always, ran.unclear || call.unclear
 			list = append(list, ran)
 		}

@@ -2,11 +2,11 @@
 // go wrong at a stop; see docs/lint.md.
 //
 //	file -> manifest -> pod -+-> container -> stop -> rules
-//	     -> image -----------+      |           |
-//	                                |           +-> lameduck: what it makes of its words
-//	                                |           +-> command: what the words run, behind inits and shells
-//	                                |                  +-> shell: a script
-//	                                +-> known: what is known of images and servers by their names
+//	     -> image -----------+                 |
+//	                                           +-> lameduck: what it makes of its words
+//	                                           +-> command: what words run, behind inits and shells
+//	                                           |   +-> shell: the commands of a script
+//	                                           +-> known: images and servers by their names
 //
 //	  - A container is what a file says, with lines. A stop is what this comes to, and a rule
 //	    judges a stop.

@@ -35,7 +35,8 @@ func noShell(s *stop, report reporter) {
 	isKnown := !otherSh.matches(s.Image) && !looks.matches(strings.Join(texts(words), " "))
 	lacks := "^(" + s.image.lacks + ")$"
 	for _, call := range hook {
-		switch program := call.program; {
+		program := call.program
+		switch {
 		case library(dashImages).matches(s.Image) && s.stays(&call) && prefixed.matches(call.String()):
 			report(program.line, "dash takes no signal names with SIG, so the hook's %v fails; leave SIG out", &call)
 		case isKnown && lacks.matches(program.base()) && s.volumeAt(program.text) == "":

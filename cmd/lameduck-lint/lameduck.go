@@ -95,7 +95,8 @@ func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) l
 	if left >= time.Second {
 		cfg.GracePeriod = left
 		cfg.Texts["grace-period"] = fmt.Sprint(left.Seconds())
-		if l.right, l.misfit = shim.Review(cfg); err != nil { // whatever the grace period
+		l.right, l.misfit = shim.Review(cfg)
+		if err != nil { // whatever the grace period
 			l.misfit = nil
 		}
 		judged = l.right

@@ -58,10 +58,14 @@ func parse(text string, args []string) (list []call, traps bool) {
 	slices.SortStableFunc(calls, func(a, b *syntax.CallExpr) int {
 		return cmp.Compare(a.End().Offset(), b.End().Offset())
 	})
-	known := &expand.Config{Env: arguments(args), CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
-		_, err := io.WriteString(out, unknown)
-		return err
-	}}
+	known := &expand.Config{
+		Env:       arguments(args),
+		ProcSubst: func(*syntax.ProcSubst) (string, error) { return unknown, nil },
+		CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
+			_, err := io.WriteString(out, unknown)
+			return err
+		},
+	}
 	mayEnd := false
 	for _, x := range calls {
 		var words []string
@@ -69,7 +73,8 @@ func parse(text string, args []string) (list []call, traps bool) {
 			if err != nil || len(words) > 999 { // {1..9999999}
 				field = unknown
 			}
-			if words = append(words, field); field == unknown {
+			words = append(words, field)
+			if field == unknown {
 				break
 			}
 		}
