@@ -55,7 +55,7 @@ func (c *container) behind(f front, words []word) (list []command) {
 	program, args := words[0], words[1:]
 	first := max(0, slices.IndexFunc(args, word.isPlain))
 	shell, line := program.base(), program.line
-	script, isFile := "", false
+	script, isFile := "", true
 	switch {
 	case inits.matches(program.text):
 		var flags initFlags
@@ -70,14 +70,15 @@ func (c *container) behind(f front, words []word) (list []command) {
 	case users.matches(program.text) && len(args) > 1:
 		return c.behind(f, args[1:])
 	case shells.matches(program.text) && len(args) > 0 && scriptFlag.matches(args[max(first-1, 0)].text):
-		script, line = args[first].text, args[first].line
+		script, isFile = args[first].text, false
+		line = args[first].line
 		args = args[min(first+2, len(args)):]
 	case shells.matches(program.text) && len(args) > 0:
 		shell = args[first].base()
-		script, isFile = c.file(args[first].text), true
+		script = c.file(args[first].text)
 		args = args[first+1:]
 	default:
-		script, isFile = c.file(program.text), true
+		script = c.file(program.text)
 		if !hashBang.matches(script) {
 			script = ""
 		}
