@@ -83,7 +83,7 @@ func FuzzFiles(f *testing.F) {
 		"kind: List\nitems: &a [*a]", "&a\nkind: List\nitems: [*a]", "kind: Pod\nspec: &a {<<: *a}",
 		"kind: Pod\nspec: {containers: [null, {command: [null], env: [null]}], initContainers: null}",
 		"kind: Pod\nspec: {containers: [{command: {}, args: /lameduck, env: [1, {name: LAMEDUCK_X}], lifecycle: []}]}",
-		"kind: Pod\nspec: {containers: [{command: [/lameduck, -p, auto, -d2, -r, 'QUIT:USR1', --on-stop=USR1, nginx]}]}",
+		"kind: Pod\nspec: {containers: [{command: [/lameduck, -pauto, -d2, '-rQUIT:USR1', --on-stop=USR1, nginx]}]}",
 		"FROM x\nCMD", "FROM a AS a\nFROM a\nENTRYPOINT []\nCMD []",
 	} {
 		f.Add([]byte(text))

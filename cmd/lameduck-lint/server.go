@@ -32,6 +32,12 @@ func noExec(s *stop, report reporter) {
 				return
 			}
 		}
+		for _, c := range s.runs {
+			if name := last.program.base(); (name == "wait" || name == "tail") && serverIn(&c) != nil {
+				report(c.program.line, "%s passes no stop signal on to %s, which ends by KILL; have the script trap "+
+					"TERM, or put lameduck in front", name, c.program.text)
+			}
+		}
 		isServer := len(s.Ports) > 0 && !idle.matches(last.program.base()) || s.server != nil
 		if s.stays(last) && (last.file || isDash) && isServer {
 			report(last.program.line, "%s stays in front of %s and passes no stop signal on, so %[2]s ends by KILL; "+
