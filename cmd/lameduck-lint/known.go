@@ -5,7 +5,15 @@ import "regexp"
 // pattern is a regular expression.
 type pattern string
 
-func (p pattern) matches(text string) bool { return regexp.MustCompile(string(p)).MatchString(text) }
+// compiled has the patterns that were used.
+var compiled = map[pattern]*regexp.Regexp{}
+
+func (p pattern) matches(text string) bool {
+	if compiled[p] == nil {
+		compiled[p] = regexp.MustCompile(string(p))
+	}
+	return compiled[p].MatchString(text)
+}
 
 // library returns a pattern for images of Docker's library by their names.
 func library(names pattern) pattern { return `^(docker\.io/)?(library/)?(` + names + `)([:@]|$)` }
