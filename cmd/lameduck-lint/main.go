@@ -118,6 +118,7 @@ var formats = map[string]func(finding) string{
 func lintFiles(paths []string, format func(finding) string, in io.Reader, notes io.Writer) (text string, err error) {
 	files, err := collect(paths)
 	failed := []error{err}
+	var lines []string
 	for _, file := range files {
 		found, err := lintFile(file, slices.Contains(paths, file), in)
 		if errors.Is(err, errNoKind) && file != stdin {
@@ -126,8 +127,8 @@ func lintFiles(paths []string, format func(finding) string, in io.Reader, notes 
 			failed = append(failed, err)
 		}
 		for _, f := range found {
-			text += format(f) + "\n"
+			lines = append(lines, format(f)+"\n")
 		}
 	}
-	return text, errors.Join(failed...)
+	return strings.Join(lines, ""), errors.Join(failed...)
 }
