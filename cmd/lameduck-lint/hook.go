@@ -9,15 +9,17 @@ import (
 // hookCuts reports hooks that cost requests rather than save them. The stop signal follows a hook
 // at once: TERM cuts what a server was about to finish.
 func hookCuts(s *stop, report reporter) {
-	isTERM := s.signal.String() == "TERM"
-	server := "" // the first process
-	if s.server != nil && s.call == nil {
+	server, signal := "", "lameduck's" // of the first process
+	if s.call == nil {
+		signal = s.signal.String()
+	}
+	if s.call == nil && s.server != nil {
 		server = s.server.Name
 	}
 	for i, call := range s.hook {
 		for _, cut := range cuts {
-			applies := (i == 0 || !cut.first) && (i == len(s.hook)-1 || !cut.last)
-			if applies && (isTERM || !cut.term) && (`^(\S*/)?` + cut.call).matches(call.String()+" "+server) {
+			isCall := (`^(\S*/)?` + cut.call).matches(call.String() + " " + server)
+			if isCall && cut.when.matches(fmt.Sprintf("%t %t %s", i == 0, i == len(s.hook)-1, signal)) {
 				report(call.program.line, "the hook's %v %s; write %s", &call, cut.fault, cut.remedy)
 				break
 			}

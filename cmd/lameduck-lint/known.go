@@ -96,22 +96,22 @@ const passesOn pattern = `yarn@[2-9]|pnpm@1[2-9]|yarnPath|nodeLinker|": *"exec `
 // cuts are commands of hooks that drop requests, and what to write instead: calls, behind which is
 // the name of the server that is the first process. Of those that apply the first counts.
 var cuts = []struct {
-	call              pattern
-	first, last, term bool // applies only to the first command, the last, or where the stop signal is TERM
-	fault, remedy     string
+	call          pattern
+	when          pattern // whether it is the first command, whether it is the last, and the stop signal, or 0
+	fault, remedy string
 }{
-	{`(nginx|openresty) (.* )?-s ?stop\b`, false, false, false, "drops requests in flight",
+	{`(nginx|openresty) (.* )?-s ?stop\b`, ``, "drops requests in flight",
 		"sleep 15; nginx -s quit; sleep 10"},
-	{`(apachectl|apache2ctl|httpd|apache2) (-k )?stop\b`, false, false, false, "drops requests in flight",
+	{`(apachectl|apache2ctl|httpd|apache2) (-k )?stop\b`, ``, "drops requests in flight",
 		"sleep 15; apachectl -k graceful-stop; sleep 10"},
-	{`(kill|killall|pkill) (.* )?-(s )?(SIG)?(9|KILL)\b`, false, false, false, "leaves no time to finish requests",
+	{`(kill|killall|pkill) (.* )?-(s )?(SIG)?(9|KILL)\b`, ``, "leaves no time to finish requests",
 		"sleep 15"},
-	{`kill (-(s )?(SIG)?(15|TERM) )?1 (nginx|httpd|haproxy|php-fpm)$`, false, false, false, "drops requests in flight",
+	{`kill (-(s )?(SIG)?(15|TERM) )?1 (nginx|httpd|haproxy|php-fpm)$`, ``, "drops requests in flight",
 		"sleep 15 in its place"},
-	{closes, true, true, false, "closes the port while clients are still sent to it",
+	{closes, `^true true (TERM|0)$`, "closes the port while clients are still sent to it",
 		"sleep 15 in front of it, and sleep 10 behind it, since the stop signal follows at once"},
-	{closes, true, false, false, "closes the port while clients are still sent to it", "sleep 15 in front of it"},
-	{closes, false, true, true, "returns at once, and TERM follows, which drops requests in flight",
+	{closes, `^true`, "closes the port while clients are still sent to it", "sleep 15 in front of it"},
+	{closes, `^false true TERM$`, "returns at once, and TERM follows, which drops requests in flight",
 		"sleep 10 behind it"},
 }
 
