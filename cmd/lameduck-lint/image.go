@@ -138,7 +138,7 @@ func (c *image) read(program string) string {
 			}
 			if info, err := fs.Stat(c.context, from); err == nil && info.Mode().IsRegular() && info.Size() < 1<<20 {
 				text, _ := fs.ReadFile(c.context, from)
-				return strings.ReplaceAll(string(text), "\r", "")
+				return string(text)
 			}
 		}
 	}

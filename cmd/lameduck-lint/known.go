@@ -74,7 +74,8 @@ func factsOf(image string) imageFacts {
 var finishing = map[string]string{"nginx": "QUIT", "httpd": "WINCH", "haproxy": "USR1", "php-fpm": "QUIT"}
 
 // controls matches calls of a server that control another, or only test something.
-const controls pattern = `^(\S*/)?(nginx|openresty|php-fpm\S*|httpd|apache2|haproxy) (.* )?-(s ?\w+|t|T|v|V|k ?\w+|c$)`
+const controls pattern = `^(\S*/)?((nginx|openresty|php-fpm\S*|httpd|apache2) (.* )?-(s ?\w+|t|T|v|V|k ?\w+)|` +
+	`haproxy (.* )?-(c|v|vv))\b`
 
 // runners run a script or a server by sh, which may be dash, and pass no stop signal on.
 var runners = []struct {

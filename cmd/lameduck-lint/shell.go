@@ -68,17 +68,8 @@ func parse(text string, args []string) (list []call, traps bool) {
 	}
 	mayEnd := false
 	for _, x := range calls {
-		var words []string
-		for field, err := range expand.FieldsSeq(known, x.Args...) {
-			if err != nil || len(words) > 999 { // {1..9999999}
-				field = unknown
-			}
-			words = append(words, field)
-			if field == unknown {
-				break
-			}
-		}
-		if len(words) == 0 {
+		words, err := expand.Fields(known, x.Args...)
+		if err != nil || len(words) == 0 { // too many words, or an assignment
 			words = []string{unknown}
 		}
 		program, line := words[0], int(x.Pos().Line())
