@@ -35,8 +35,9 @@
 // (starting, signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // closer (closing kept connections), sockdiag (netlink) and procfs (/proc) below, health (the health
 // listener), alive (the alive file), stderr and termlog (output that never delays a stop). Package
-// watch is a loop beside that of shim, on the same rooms. The folders of e2e test the built binary,
-// and testutil serves tests. walls_test.go tests which package may import which.
+// watch is a loop beside that of shim, on the same rooms. lastresort takes over from the loop after
+// a fault of lameduck's own. The folders of e2e test the built binary, and testutil serves tests.
+// walls_test.go tests which package may import which.
 //
 // # Entry points
 //

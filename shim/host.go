@@ -87,7 +87,7 @@ func newHost(p *plan.Plan) host {
 		processes.Threads++
 	}
 	snapshots := make(chan observe.Snapshot, 1)
-	return host{
+	return faulty(host{
 		processes: processes,
 		next: func(deadline time.Time, awaited [2]int) sig.Signal {
 			s := sigcatch.Next(deadline, awaited)
@@ -116,5 +116,5 @@ func newHost(p *plan.Plan) host {
 			log.Flush()
 			outs.flush()
 		},
-	}
+	})
 }

@@ -30,6 +30,11 @@ type loop struct {
 	group   int          // process group of the command, which may outlive the command
 	onStop  int          // PID of --on-stop; 0: not running
 
+	handled    sig.Signal  // arrived, and not passed on so far; 0: none
+	stopSignal sig.Signal  // the first of a stop by TERM
+	stopSent   bool        // a signal of the stop was sent
+	ended      proc.Status // the end of the command
+
 	server        proc.Process          // the preset's server below the command; PID 0: not found so far
 	serverEnded   bool                  // after a signal of the schedule
 	signaled      map[proc.Process]bool // who was sent a signal of the stop, by identity; the command aside
@@ -47,7 +52,15 @@ type loop struct {
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
-	return &loop{host: h, plan: p, machine: stop.New(p.Stop), signaled: map[proc.Process]bool{}}
+	l := &loop{host: h, machine: stop.New(p.Stop), signaled: map[proc.Process]bool{}}
+	l.follow(p)
+	return l
+}
+
+// follow makes p the plan.
+func (l *loop) follow(p *plan.Plan) {
+	l.plan = p
+	l.stopSignal = p.Stop.ScheduleFor(sig.TERM).FirstSignal(sig.TERM)
 }
 
 // serve handles signals, deadlines and samples until the machine says to exit. Without a
@@ -164,7 +177,9 @@ func (l *loop) onSignal(s sig.Signal) {
 		l.dispatch(l.reap()...)
 		return
 	}
+	l.handled = s
 	l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
+	l.handled = 0
 }
 
 // identify looks for the preset of the program that the command runs by now, if the preset is
@@ -190,7 +205,7 @@ func (l *loop) identify(stopSignal sig.Signal) {
 		l.log(Error, "the preset %s is not used: %v", found.Name, err)
 		return
 	}
-	l.plan = recognized
+	l.follow(recognized)
 	l.machine.Replan(l.plan.Stop)
 	for _, warning := range l.plan.Warnings {
 		if !slices.Contains(before, warning) {
@@ -235,7 +250,7 @@ func (l *loop) commandEvent(status proc.Status) stop.Event {
 	case status.Continued:
 		return stop.Event{Kind: stop.CommandContinued}
 	}
-	l.command = 0 // the kernel may reuse the PID
+	l.command, l.ended = 0, status // the kernel may reuse the PID
 	return stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code}
 }
 

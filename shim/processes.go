@@ -31,6 +31,7 @@ func (l *loop) send(s sig.Signal) error {
 	}
 	l.log(Debug, "sending %v to the command", s)
 	err := l.host.Kill(target, s)
+	l.handled = 0
 	if err != nil {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
@@ -55,18 +56,20 @@ func (l *loop) grouped() bool { return l.plan.Group || l.plan.Session }
 // sendStep sends a signal of the schedule to the command, or to the known server below it.
 func (l *loop) sendStep(s sig.Signal) {
 	server, below := l.target(s)
-	if !below {
-		if l.grouped() {
-			l.groupSignaled = l.host.Ticks()
-		}
+	switch {
+	case below:
+		l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
+		l.signal(server, s)
+		l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
+	case l.grouped():
+		l.groupSignaled = l.host.Ticks()
+		fallthrough
+	default:
 		if l.send(s) == unix.EPERM {
 			l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
 		}
-		return
 	}
-	l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
-	l.signal(server, s)
-	l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
+	l.stopSent = true
 }
 
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.

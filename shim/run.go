@@ -3,6 +3,7 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/lastresort"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -53,14 +55,47 @@ func run(p *plan.Plan, h host) (int, error) {
 	if err != nil || l.done {
 		return l.code, err
 	}
-	// From here on no error is fatal: warn and go on.
-	l.dispatch(stop.Event{Kind: stop.CommandStarted})
-	h.ReleaseInherited()
-	l.serve()
+	l.serveToEnd()
 	if p.Stop.JobControl {
 		h.RetakeTerminal(l.group)
 	}
 	return l.code, nil
+}
+
+// serveToEnd serves until the command has ended, and neither an error nor a fault of lameduck's own
+// ends it sooner.
+func (l *loop) serveToEnd() {
+	defer func() {
+		if fault := recover(); fault != nil {
+			l.code = lastresort.Serve(l.rest(fault))
+		}
+	}()
+	l.dispatch(stop.Event{Kind: stop.CommandStarted})
+	l.host.ReleaseInherited()
+	l.serve()
+}
+
+// rest says, after a fault, what the last resort has to know, and logs the fault.
+func (l *loop) rest(fault any) (c lastresort.Command) {
+	c = lastresort.Command{
+		PID: l.command, Target: l.command, Status: l.ended,
+		Stop: l.stopSignal, Arrived: l.handled, Rewrites: l.plan.Stop.Rewrites,
+	}
+	if l.grouped() {
+		c.Target = -l.group
+	}
+	record := l.machine.Record()
+	stops := !record.SignaledAt().IsZero()
+	if stops && l.plan.Stop.StopSignals.Has(l.handled) { // the stop knows of it
+		c.Arrived = 0
+	}
+	if stops && !l.stopSent {
+		c.StopAt = cmp.Or(l.machine.HoldEnd(), time.Now())
+	}
+	defer func() { recover() }() // the fault may be that of logging
+	l.log(Error, "a fault of lameduck's own, %v: the command goes on, and lameduck only reaps, passes signals on and "+
+		"sends %v for TERM; please report it", fault, c.Stop)
+	return c
 }
 
 // begin takes the resources that may be unavailable later, does everything else that may

@@ -83,6 +83,13 @@ func (l *Listener) Serve() {
 // they are few. A new client comes last, so that the bytes that have come count when
 // another client gives its place to it.
 func (l *Listener) pollOnce() {
+	defer func() {
+		if recover() != nil { // a fault of lameduck's own costs the clients their connections
+			for i := range l.clients {
+				l.evict(&l.clients[i])
+			}
+		}
+	}()
 	timeout := l.prepare()
 	_, err := unix.Poll(l.pollSet, timeout)
 	if err != nil && err != unix.EINTR { // no memory, or a limit below the number of open files: do not spin

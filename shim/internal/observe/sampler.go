@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -77,9 +78,24 @@ func (s *Sampler) Continue(searching bool) { s.handled <- searching }
 // alone.
 func (s *Sampler) SlowDown() { s.slowed.Store(true) }
 
-// run takes samples. While the goroutine waits for Continue, the loop gets the only processor
-// of Go's scheduler at once: a system call in this thread would keep it for milliseconds.
+// run takes samples. A fault of lameduck's own leaves the hold blind, and does not end the command.
 func (s *Sampler) run() {
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		trouble := fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault)
+		s.out <- Snapshot{Began: time.Now(), State: stop.Unobservable, Observer: None, Trouble: trouble}
+		s.cfg.Wake()
+		<-s.handled
+	}()
+	s.takeSamples()
+}
+
+// takeSamples takes samples. While the goroutine waits for Continue, the loop gets the only processor
+// of Go's scheduler at once: a system call in this thread would keep it for milliseconds.
+func (s *Sampler) takeSamples() {
 	for {
 		began := time.Now()
 		s.scan()

@@ -138,6 +138,7 @@ func (w *Writer) run() {
 
 // writeBlocking writes a line. On error the rest of the line is lost.
 func (w *Writer) writeBlocking(line []byte) {
+	defer func() { recover() }() // a fault of lameduck's own costs a line
 	for len(line) > 0 && !w.readerGone.Load() {
 		n, err := unix.Write(w.fd, line)
 		switch err {

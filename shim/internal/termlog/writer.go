@@ -55,10 +55,15 @@ func (w *Writer) Write(lines ...string) error {
 
 func (w *Writer) run() {
 	for text := range w.texts {
-		if err := w.file.write(text); err != nil {
-			w.lastErr.Store(&err)
-		}
-		w.pending.Add(-1)
+		w.write(text)
+	}
+}
+
+func (w *Writer) write(text string) {
+	defer w.pending.Add(-1)
+	defer func() { recover() }() // a fault of lameduck's own costs a text
+	if err := w.file.write(text); err != nil {
+		w.lastErr.Store(&err)
 	}
 }
 

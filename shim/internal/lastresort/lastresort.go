@@ -1,0 +1,66 @@
+//go:build linux
+
+// Package lastresort keeps a command running when lameduck itself has failed after the start: a
+// panic must not end the server. The loop here reaps, passes signals on, sends the stop signal where
+// TERM arrives, and ends with the command. It knows no hold, no schedule and no report.
+//
+// The package imports nothing but what it needs to wait, to signal and to reap, and shares no state
+// with the rooms that may have failed.
+package lastresort
+
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+)
+
+// Command is the command, as far as it was known before the failure.
+type Command struct {
+	PID    int        // 0: it has ended
+	Target int        // of signals: PID, or the process group -PID
+	Status proc.Status
+
+	Stop     sig.Signal   // sent where TERM arrives
+	StopAt   time.Time    // when Stop is sent for a TERM that has arrived; zero: none has, or Stop was sent
+	Arrived  sig.Signal   // a signal to pass on that has arrived; 0: none
+	Rewrites sig.Rewrites // of the other signals
+}
+
+// Serve returns the exit code when the command has ended.
+func Serve(c Command) (code int) {
+	var processes proc.Processes
+	for {
+		for pid, status := processes.Reap(); pid > 0; pid, status = processes.Reap() {
+			if pid == c.PID && status.Stopped == 0 && !status.Continued {
+				c.PID, c.Status = 0, status
+			}
+		}
+		if c.PID == 0 {
+			return exitCode(c.Status)
+		}
+		s := c.Arrived
+		c.Arrived = 0
+		if s == 0 {
+			s = sigcatch.Next(c.StopAt, [2]int{})
+		}
+		due := !c.StopAt.IsZero() && !time.Now().Before(c.StopAt)
+		to, passes := c.Rewrites.Of(s)
+		switch {
+		case s == sig.TERM, due:
+			c.StopAt = time.Time{}
+			processes.Kill(c.Target, c.Stop)
+		case s != 0 && s != sig.CHLD && passes:
+			processes.Kill(c.Target, to)
+		}
+	}
+}
+
+// exitCode is 128+n for a command that signal n has killed, else its own.
+func exitCode(status proc.Status) int {
+	if status.Signal != 0 {
+		return 128 + int(status.Signal)
+	}
+	return status.Code
+}
