@@ -18,8 +18,8 @@ import (
 
 // Command is the command, as far as it was known before the failure.
 type Command struct {
-	PID    int        // 0: it has ended
-	Target int        // of signals: PID, or the process group -PID
+	PID    int // 0: it has ended
+	Target int // of signals: PID, or the process group -PID
 	Status proc.Status
 
 	Stop     sig.Signal   // sent where TERM arrives
