@@ -177,7 +177,8 @@ const (
 	ignoreProbes   = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
 	ignoreLoopback = "a probe over loopback? --ignore-peer=127.0.0.1 --ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) " +
 		"leaves it out"
-	waitForStreams = "streams need more time: --until=drained (LAMEDUCK_UNTIL), or a longer grace period"
+	waitForStreams = "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
+	streamsNeed    = "streams need more time: a longer grace period, in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
 	moreGrace      = "requests need more time: a grace period of at least %s, " +
 		"in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
 	longerMax = "requests need more time: a longer --max-delay (LAMEDUCK_MAX_DELAY)"

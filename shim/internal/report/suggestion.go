@@ -22,7 +22,9 @@ func (s *Stop) suggestion() string {
 		return ""
 	case s.Ended == stop.NoProgress:
 		return serverHangs
-	case s.InHold.Streams > 0 && len(s.Sent) > 0:
+	case s.InHold.Streams > 0 && len(s.Sent) > 0 && s.Ended == stop.Ceiling:
+		return streamsNeed
+	case s.InHold.Streams > 0 && len(s.Sent) > 0 && s.Gate.Until != stop.Drained:
 		return waitForStreams
 	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
 		return s.Caveat

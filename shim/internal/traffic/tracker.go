@@ -53,7 +53,8 @@ type Tracker struct {
 
 	// What was counted since the trigger.
 	arrivals arrivals
-	bare     int // closed connections on which no byte was received
+	bare     int    // closed connections on which no byte was received
+	streamed moment // the latest sample with a response that streams
 
 	// Connections that have closed, or were never shown.
 	closed activity            // without the next two

@@ -49,7 +49,7 @@ func (t *Tracker) conclude(y *draft, lastOther moment, shutSilence time.Duration
 	// by themselves. A slow request may still be answered.
 	newest := max(t.arrivals.crowded, t.queuedAt)
 	v.Kept = !v.Quiet && !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor &&
-		t.silentSince(t.arrivals.latest) && y.InUse > 0 && !y.slow
+		t.silentSince(t.arrivals.latest) && t.silentSince(t.streamed) && y.InUse > 0 && !y.slow
 	v.Active = t.recent(max(latest.Opened, latest.Moved, y.shut)) || y.InFlight > 0
 	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
 	v.Stuck = !y.served && t.sample.Now-t.progressAt > max(stuckAfter, t.cfg.QuietFor)
@@ -79,6 +79,9 @@ func (t *Tracker) count(c *ledger.Conn) {
 	}
 	if t.recent(c.Moved) {
 		y.InUse++
+		if isStream(c) {
+			t.streamed = t.sample.Now
+		}
 	}
 	if c.State == tcp.Established {
 		y.Open++
@@ -97,6 +100,11 @@ func (t *Tracker) count(c *ledger.Conn) {
 	y.bytesUnknown = y.bytesUnknown || c.Accepted && !c.HasInfo && ledger.IsOpen(&c.Socket)
 }
 
+// isStream reports whether the program has sent for a second or more without a byte from the peer: a
+// response that streams, or a large one. A client that keeps its connection does not prolong such a
+// response, and the response ends by itself.
+func isStream(c *ledger.Conn) bool { return c.SendsSince != 0 && c.Moved-c.SendsSince >= time.Second }
+
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
 
@@ -110,8 +118,7 @@ func (t *Tracker) countRequest(c *ledger.Conn) {
 	givenUp := unheard || t.silence(c.Moved) >= t.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		// The program has sent for a second, and within the last second, without a byte from the peer.
-		if c.SendsSince != 0 && c.Moved-c.SendsSince >= time.Second && t.sample.Now-c.Moved < time.Second {
+		if isStream(c) && t.sample.Now-c.Moved < time.Second {
 			y.Streams++
 		}
 	case givenUp:
