@@ -81,7 +81,7 @@ func jsonLine(level Level, message string, figures *report.Figures) string {
 // log writes a message if the level allows it.
 func (l *loop) log(level Level, format string, args ...any) {
 	if level <= l.plan.Level {
-		l.host.writeLine(logLine(level, stop.InWords(format, args...), l.plan.JSON))
+		l.host.writeLine(logLine(level, report.InWords(format, args...), l.plan.JSON))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 )
 
 // contradiction reports flags that contradict each other, whatever the grace period. A
@@ -52,7 +52,7 @@ func (c *Config) contradiction() error {
 func (c *Config) misfit(f fit) error {
 	switch {
 	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.onStopRuns()):
-		remedy := stop.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
+		remedy := report.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
 			c.graceFor(time.Second))
 		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
 			"(LAMEDUCK_WAIT_GONE) and --on-stop (LAMEDUCK_ON_STOP) need", cmp.Or(c.givenTimes(), "the grace period"))
@@ -63,7 +63,7 @@ func (c *Config) misfit(f fit) error {
 	if c.Until != Elapsed {
 		needed = cmp.Or(needed, time.Second)
 	}
-	return fault(c.longestFlag(), stop.InWords("give less, or a grace period of %s", c.graceFor(needed)),
+	return fault(c.longestFlag(), report.InWords("give less, or a grace period of %s", c.graceFor(needed)),
 		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(c.givenTimes(), c.flag("until", c.Until)),
 		c.flag("grace-period", c.GracePeriod), f.left.Truncate(100*time.Millisecond))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -38,7 +39,7 @@ type explanation struct {
 
 // say adds a line.
 func (e *explanation) say(format string, args ...any) {
-	e.text += quote.Line(stop.InWords(format, args...)) + "\n"
+	e.text += quote.Line(report.InWords(format, args...)) + "\n"
 }
 
 // hook explains the course of a preStop hook.
@@ -170,7 +171,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 	silence := e.Traffic.QuietFor
 	var until []string
 	if e.Until != Elapsed {
-		until = append(until, stop.InWords(map[stop.Reason]string{
+		until = append(until, report.InWords(map[stop.Reason]string{
 			stop.Settled: "no new connection has come for %s",
 			stop.Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
 			stop.Drained: "nobody has connected or sent a byte for %s and no connection is open",
@@ -198,7 +199,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 	}
 	e.say("  %s", endsEarly)
 	if e.Until != Elapsed {
-		patiently := stop.InWords("is left out once all other traffic has been silent for %s", silence)
+		patiently := report.InWords("is left out once all other traffic has been silent for %s", silence)
 		e.say("  what looks like a health probe %s", [...]string{
 			traffic.IgnoreProbes:          "is left out at once",
 			traffic.CountProbes:           "counts",
@@ -232,14 +233,14 @@ steps:
 		}
 		later := ""
 		if wait > 0 {
-			later = stop.InWords("%s later ", wait)
+			later = report.InWords("%s later ", wait)
 		}
 		switch {
 		case step.Forever:
 			parts = append(parts, fmt.Sprintf("%s%v, repeated forever", later, schedule[i+1:]))
 			break steps
 		case step.Signal == sig.KILL:
-			parts = append(parts, stop.InWords("%sKILL, at %s%s", later, at, latest))
+			parts = append(parts, report.InWords("%sKILL, at %s%s", later, at, latest))
 		case step.Signal != 0:
 			parts = append(parts, later+step.Signal.String())
 			wait = 0
@@ -248,7 +249,7 @@ steps:
 		at += step.Wait
 	}
 	if e.KillAfter > 0 {
-		parts = append(parts, stop.InWords("KILL %s after the first signal, at %s%s", e.KillAfter, kill, latest))
+		parts = append(parts, report.InWords("KILL %s after the first signal, at %s%s", e.KillAfter, kill, latest))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -286,10 +287,10 @@ func (e *explanation) graceNeeded() {
 		if kill, kills := e.lastSignal(); kills {
 			left = min(left, kill)
 		}
-		text += stop.InWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
+		text += report.InWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
 	}
 	if e.GraceAssumed {
-		text += stop.InWords("; %s is assumed: give --grace-period", e.Grace)
+		text += report.InWords("; %s is assumed: give --grace-period", e.Grace)
 	}
 	e.say("%s", text)
 }

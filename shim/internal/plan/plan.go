@@ -211,7 +211,7 @@ func (e *FlagError) Error() string {
 
 func (e *FlagError) Unwrap() error { return e.Err }
 
-// fault returns a FlagError. The format is that of stop.InWords.
+// fault returns a FlagError. The format is that of report.InWords.
 func fault(flag, remedy, format string, args ...any) error {
-	return &FlagError{flag, errors.New(stop.InWords(format, args...)), remedy}
+	return &FlagError{flag, errors.New(report.InWords(format, args...)), remedy}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -16,7 +17,7 @@ func (p *Plan) warnings(f fit, tellWarning string) []string {
 	list := slices.Clone(p.Config.Warnings)
 	warn := func(applies bool, format string, args ...any) {
 		if applies {
-			list = append(list, stop.InWords(format, args...))
+			list = append(list, report.InWords(format, args...))
 		}
 	}
 	for _, r := range p.Rewrites {
@@ -62,8 +63,8 @@ func (p *Plan) graceCaveat(f fit) string {
 	outcome := "is too short"
 	left := f.grace - p.Stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
 	if last, _ := p.lastSignal(); left > last {
-		outcome = stop.InWords("leaves the command %s to stop", left)
+		outcome = report.InWords("leaves the command %s to stop", left)
 	}
-	return stop.InWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+
+	return report.InWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+
 		"with --grace-period (LAMEDUCK_GRACE_PERIOD)", f.grace, f.assumedFrom, outcome)
 }

@@ -98,7 +98,7 @@ func (s *Stop) plannedHold() string {
 	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
 	switch {
 	case len(until) == 0:
-		return stop.InWords("%s", floor)
+		return InWords("%s", floor)
 	case floor == 0:
 		return say(holdUpTo, ceiling, strings.Join(until, " and "))
 	}

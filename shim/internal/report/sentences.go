@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -10,7 +12,22 @@ import (
 // This file has every sentence of the report, once. testdata/report.txt shows each in use.
 
 // say returns a sentence with its arguments.
-func say(sentence string, args ...any) string { return stop.InWords(sentence, args...) }
+func say(sentence string, args ...any) string { return InWords(sentence, args...) }
+
+// InWords is fmt.Sprintf with configured and derived durations in seconds, for people: "2 s",
+// "2.83 s", "0.125 s".
+func InWords(format string, args ...any) string {
+	for i, arg := range args {
+		d, isDuration := arg.(time.Duration)
+		if d > time.Second {
+			d = d.Round(10 * time.Millisecond)
+		}
+		if isDuration {
+			args[i] = fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
 
 // phrases are parts of a line, or lines.
 type phrases []string

@@ -1,9 +1,6 @@
 package stop
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // TrafficState is the verdict of one sample of the sockets about an adaptive hold.
 type TrafficState int
@@ -45,21 +42,6 @@ func (g *Gate) Conditional() bool { return g.Adaptive() || g.WaitGone || g.OnSto
 
 // Adaptive reports whether the traffic ends the hold.
 func (g *Gate) Adaptive() bool { return g.Until != "" }
-
-// InWords is fmt.Sprintf with configured and derived durations in seconds, for people: "2 s",
-// "2.83 s", "0.125 s".
-func InWords(format string, args ...any) string {
-	for i, arg := range args {
-		d, isDuration := arg.(time.Duration)
-		if d > time.Second {
-			d = d.Round(10 * time.Millisecond)
-		}
-		if isDuration {
-			args[i] = fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
-		}
-	}
-	return fmt.Sprintf(format, args...)
-}
 
 // MaxHold returns the length of the longest hold.
 func (g *Gate) MaxHold() time.Duration {

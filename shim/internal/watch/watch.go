@@ -112,7 +112,7 @@ func (w *watch) outlook() string {
 	if w.cost.GraceAssumed {
 		source = "assumed, as in " + w.plan.Terms.AssumedFrom
 	}
-	return stop.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
+	return report.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
 		"(grace period of %s, %s); a second TERM or INT ends it", w.cost.QuietFor, w.cost.Limit, w.cost.Grace, source)
 }
 
