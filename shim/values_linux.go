@@ -12,6 +12,9 @@ func newPlan(cfg *Config, at plan.Place) (*plan.Plan, error) {
 	return plan.New(cfg, at)
 }
 
+// Find returns the error with which a run would fail to start the command.
+func Find(command, env []string) error { return new(proc.Processes).Find(command, env) }
+
 // PlainBuild reports whether the program was built without the linker flags of the Makefile;
 // see docs/install.md.
 func PlainBuild() bool { return sigcatch.Plain() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -82,6 +83,8 @@ func run(args, env []string) int {
 	}
 	cfg, err := line.Config()
 	switch {
+	case err != nil && fromOutside() && isHook(line) && shim.Find(line.Command, line.Env) != nil:
+		return holdAnyway(line, args, env, err)
 	case err != nil:
 		return failIn(cfg.JSON, err)
 	case line.Explain:
@@ -92,6 +95,9 @@ func run(args, env []string) int {
 		return code
 	}
 	var start *shim.StartError
+	if errors.As(err, &start) && fromOutside() && isHook(line) {
+		return holdAnyway(line, args, env, err)
+	}
 	if hint := hintAbout(cfg.Command[0]); hint != "" && errors.As(err, &start) && start.Missing() {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
@@ -104,10 +110,34 @@ func run(args, env []string) int {
 func failWithout(line *cli.Line, args, env []string, err error) int {
 	_, _, behindLameduck := shim.Entrypoint()
 	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
-	if hasCommand || behindLameduck || os.Getppid() == 1 || !isHook(line) {
+	switch {
+	case fromOutside() && isHook(line) && (len(args) == 0 || hasCommand):
+		return holdAnyway(line, args, env, err)
+	case hasCommand || behindLameduck || os.Getppid() == 1 || !isHook(line):
 		return failIn(line.LogFormat == "json", err)
 	}
 	return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
+}
+
+// fromOutside reports whether lameduck has entered the container from outside: its parent is not in
+// its PID namespace, as that of a hook and of kubectl exec.
+func fromOutside() bool { return os.Getpid() != 1 && os.Getppid() == 0 }
+
+// holdAnyway holds for a hook that was meant to say hold, and names no program that can be executed: a
+// slip in one word must not cost the hold. The flags count, before that word and after it, and the
+// hook fails at the end.
+func holdAnyway(line *cli.Line, args, env []string, err error) int {
+	before := args[:len(args)-len(line.Command)]
+	if len(before) > 0 && before[len(before)-1] == "--" {
+		before = before[:len(before)-1]
+	}
+	words := line.Command
+	if len(words) == 1 {
+		words = strings.Fields(words[0])
+	}
+	flags := slices.Concat(before, words[min(1, len(words)):])
+	hold(flags, env, fmt.Sprintf("%v: holding as lameduck hold, which a preStop hook has to say", err))
+	return exitFailed
 }
 
 // explain prints what a stop of a run or of a preStop hook would do, and does not start the

@@ -57,8 +57,10 @@ func (s *Stop) betterHold(settled bool) string {
 	rate := float64(cause.Connections) / s.TrafficConfig.QuietFor.Seconds()
 	average := float64(s.InHold.Accepted) / s.after(s.endedAt()).Seconds()
 	steady := rate >= max(1, average/2) // in the end, of those that count
-	// An exec probe or a HEALTHCHECK, which come once a second at most.
-	overLoopback := cause.Kind == traffic.NewConnections && cause.Peer.IsLoopback() && rate <= 1
+	// An exec probe or a HEALTHCHECK comes once a second at most, in all of the hold.
+	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
+	seldom := rate <= 1 && float64(s.InHold.Accepted) <= untilLast+1
+	overLoopback := cause.Kind == traffic.NewConnections && cause.Peer.IsLoopback() && seldom
 	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > 0 && s.Gate.Until == stop.Quiet && settled
 	switch {
 	case cause.Unanswered:

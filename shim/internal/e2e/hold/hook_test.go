@@ -1,7 +1,10 @@
 package hold_test
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -125,5 +128,32 @@ func TestHoldNotHook(t *testing.T) {
 		b := box.Setup{}.Start(t, box.Words(command)...)
 		b.WantExit(125)
 		b.WantOneLine(says)
+	}
+}
+
+// TestHookMisspelled: a hook that enters the container from outside, and whose first word is a slip,
+// holds with its flags, says so in the container's log, and fails.
+func TestHookMisspelled(t *testing.T) {
+	t.Parallel()
+	box.Needs(t, "nsenter")
+	for _, words := range [][]string{
+		{"hodl", "--quiet-for=0.3"}, {"Hold", "--quiet-for=0.3"}, {"--", "hold", "--quiet-for=0.3"}, {"hold --quiet-for=0.3"},
+		{"--quiet-for=0.3", "drain"}, {},
+	} {
+		h := box.Setup{}.Start(t, "/bin/sh", "-c", `echo ready; read x`)
+		h.Out.Wait("ready")
+		enter := []string{"--target", strconv.Itoa(h.Pid()), "--pid", "--mount", "--", box.Binary}
+		hook := exec.Command("nsenter", append(enter, words...)...)
+		hook.Env = []string{"LAMEDUCK_LOG_FORMAT=json", "LAMEDUCK_GRACE_PERIOD=60"}
+		var exit *exec.ExitError
+		if out, err := hook.CombinedOutput(); !errors.As(err, &exit) || exit.ExitCode() != 125 {
+			t.Errorf("%q: %v, want exit code 125: %s", words, err, out)
+		}
+		h.Err.Wait("holding as lameduck hold")
+		if r := h.Report(); r.Trigger != "hold" || r.Ended != "no_listener" {
+			t.Errorf("%q: %+v", words, r)
+		}
+		h.Send("")
+		h.WantExit(0)
 	}
 }
