@@ -79,7 +79,8 @@ func reapOrphans(awaited [2]int) bool {
 		reap     = syscall.WUNTRACED | syscall.WCONTINUED | syscall.WNOHANG
 	)
 	for {
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_WAITID, anyChild, 0, uintptr(unsafe.Pointer(&siginfo)), look, 0, 0)
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_WAITID, anyChild, 0,
+			uintptr(unsafe.Pointer(&siginfo)), look, 0, 0)
 		pid := int(siginfo[pidField])
 		switch {
 		case errno != 0: // no children, or a sandbox
