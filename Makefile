@@ -20,7 +20,8 @@ LDFLAGS  += -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,upda
 LDFLAGS  += -X $(SIGCATCH).preemption=off
 endif
 
-FLAGS    := -trimpath -buildvcs=false
+# -l: kong without inlined calls is 0.1 MB smaller, and as fast.
+FLAGS    := -trimpath -buildvcs=false -gcflags=github.com/alecthomas/kong=-l
 BUILD    := go build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 # With the flags of BUILD, the demo and lameduck share the compiled standard library.
 DEMO     := go run -C cmd/lab $(FLAGS) ./internal/demo
