@@ -35,6 +35,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.GiveTerminalOrStop:
 		l.giveTerminalOrStop()
 	case stop.TermGroup:
+		l.noteGroup(a.Signal)
 		l.host.Kill(-l.group, a.Signal) // the group may be empty
 	case stop.SignalRemaining:
 		l.signalRemaining()

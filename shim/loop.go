@@ -39,6 +39,7 @@ type loop struct {
 	serverEnded   bool                  // after a signal of the schedule
 	signaled      map[proc.Process]bool // who was sent a signal of the stop, by identity; the command aside
 	groupSignaled uint64                // when the command's process group was, as Process.Start; 0: it was not
+	groupSignal   sig.Signal            // of the group
 
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one of the hold

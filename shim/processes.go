@@ -56,24 +56,31 @@ func (l *loop) grouped() bool { return l.plan.Group || l.plan.Session }
 // sendStep sends a signal of the schedule to the command, or to the known server below it.
 func (l *loop) sendStep(s sig.Signal) {
 	server, below := l.target(s)
-	switch {
-	case below:
+	if below {
 		l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
-		l.signal(server, s)
+		below = l.signal(server, s) != unix.EPERM
+	}
+	if below {
 		l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
-	case l.grouped():
-		l.groupSignaled = l.host.Ticks()
-		fallthrough
-	default:
-		if l.send(s) == unix.EPERM {
-			l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
-		}
+		l.stopSent = true
+		return
+	}
+	l.noteGroup(s)
+	if l.send(s) == unix.EPERM {
+		l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
 	}
 	l.stopSent = true
 }
 
+// noteGroup notes that the members of the command's process group are sent s.
+func (l *loop) noteGroup(s sig.Signal) {
+	if l.grouped() {
+		l.groupSignal, l.groupSignaled = s, l.host.Ticks()
+	}
+}
+
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
-func (l *loop) signal(p proc.Process, s sig.Signal) {
+func (l *loop) signal(p proc.Process, s sig.Signal) error {
 	l.signaled[identity(p)] = true
 	err := l.host.KillDescendant(p, s)
 	if err != nil && err != unix.ESRCH {
@@ -82,6 +89,7 @@ func (l *loop) signal(p proc.Process, s sig.Signal) {
 	if p.Stopped() {
 		l.host.KillDescendant(p, sig.CONT)
 	}
+	return err
 }
 
 // identity tells a process from a later one with the same PID.
@@ -173,7 +181,8 @@ func (l *loop) choice(p proc.Process) stop.Process {
 		}
 	}
 	c.Handles, c.Ignores = handled.Has(c.Signal), ignored.Has(c.Signal)
-	c.Signaled = l.signaled[identity(p)] || l.groupSignaled > 0 && p.Group == l.group && p.Start <= l.groupSignaled
+	inGroup := l.groupSignaled > 0 && p.Group == l.group && p.Start <= l.groupSignaled
+	c.Signaled = l.signaled[identity(p)] || inGroup && !ignored.Has(l.groupSignal)
 	return c
 }
 
@@ -190,8 +199,7 @@ func (l *loop) signalRemaining() {
 	}
 	l.noteAtWork(atWork)
 	if len(atWork) == 0 {
-		readers := len(last) > 0 && len(l.stop.Workers) > 0
-		l.pending = append(l.pending, stop.Event{Kind: stop.NoneAtWork, Waiting: readers})
+		l.pending = append(l.pending, stop.Event{Kind: stop.NoneAtWork, Waiting: len(last) > 0})
 	}
 }
 

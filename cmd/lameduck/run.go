@@ -81,10 +81,13 @@ func run(args, env []string) int {
 	case len(line.Command) == 0 && !line.Explain:
 		return failWithout(line, args, env, errNoCommand)
 	}
+	if fromOutside() && isHook(line) {
+		if err := shim.Find(line.Command, line.Env); err != nil {
+			return holdAnyway(line, args, env, err)
+		}
+	}
 	cfg, err := line.Config()
 	switch {
-	case err != nil && fromOutside() && isHook(line) && shim.Find(line.Command, line.Env) != nil:
-		return holdAnyway(line, args, env, err)
 	case err != nil:
 		return failIn(cfg.JSON, err)
 	case line.Explain:
@@ -95,9 +98,6 @@ func run(args, env []string) int {
 		return code
 	}
 	var start *shim.StartError
-	if errors.As(err, &start) && fromOutside() && isHook(line) {
-		return holdAnyway(line, args, env, err)
-	}
 	if hint := hintAbout(cfg.Command[0]); hint != "" && errors.As(err, &start) && start.Missing() {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}

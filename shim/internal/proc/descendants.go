@@ -56,10 +56,10 @@ func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 }
 
 // Signals returns the signals that a process catches, blocks and ignores. If /proc cannot tell, it
-// catches all.
+// catches all, and none if it has ended.
 func (*Processes) Signals(pid int) (caught, blocked, ignored sig.Set) {
 	s, err := proc.Signals(pid)
-	if err != nil {
+	if err != nil && (!procfs.Gone(err) || proc.CheckNamespace() != nil) {
 		return ^sig.Set(0), 0, 0
 	}
 	return sig.Set(s.Caught), sig.Set(s.Blocked), sig.Set(s.Ignored)

@@ -15,22 +15,43 @@ const (
 	// No preset waits longer between its steps.
 	wrapperTime = 2 * time.Second
 
-	// readTime is how long what the others wrote to, such as tee, has to read the rest when they have
-	// ended, and to end by itself.
-	readTime = 100 * time.Millisecond
+	// readTime is how long what the command or the others wrote to, such as tee, has to read the
+	// rest when they have ended, and to end by itself.
+	readTime = 80 * time.Millisecond
 )
 
 // lingerEnd returns until when lameduck lingers after the command's exit, zero if it does not: for
-// the time that was given, or after a stop signal for as long as the grace period lasts. A KILL of
-// lameduck's own is meant to end everything.
+// the time that was given, or after a stop signal for as long as the grace period lasts, or until the
+// KILL that was asked for. A KILL that was sent was meant to end everything.
 func (m *Machine) lingerEnd() time.Time {
 	r := &m.record
 	killed := slices.ContainsFunc(r.Sent, func(s Sent) bool { return s.Signal == sig.KILL })
 	switch {
 	case m.cfg.Linger > 0:
+		m.killsRest = true
 		return m.now.Add(m.cfg.Linger)
-	case m.cfg.AwaitWork && !r.SignaledAt().IsZero() && !killed:
-		return r.SignaledAt().Add(m.cfg.Grace - ReportMargin)
+	case !m.cfg.AwaitWork || r.SignaledAt().IsZero() || killed:
+		return time.Time{}
+	}
+	end := r.SignaledAt().Add(m.cfg.Grace - ReportMargin)
+	if kill := m.killAt(); !kill.IsZero() && kill.Before(end) {
+		m.killsRest = true
+		return kill
+	}
+	return end
+}
+
+// killAt returns when the command would have been sent KILL if it had not exited, zero if never.
+func (m *Machine) killAt() time.Time {
+	first := m.now
+	if sent := m.record.Sent; len(sent) > 0 {
+		first = sent[0].At
+	}
+	if m.cfg.KillAfter > 0 {
+		return first.Add(m.cfg.KillAfter)
+	}
+	if after, kills := m.record.Steps.TimeToKill(); kills {
+		return first.Add(after)
 	}
 	return time.Time{}
 }
@@ -64,11 +85,11 @@ func (m *Machine) onServerEnded() {
 }
 
 // onNoneAtWork signals what is left and handles no signal, at once or when it had time to read what
-// the others wrote.
+// was written to it.
 func (m *Machine) onNoneAtWork(e Event) {
 	switch {
 	case m.state != Lingering:
-	case !e.Waiting:
+	case !e.Waiting || m.readersWaited:
 		m.signalLast()
 	case m.due[lastWave].IsZero():
 		m.due[lastWave] = m.now.Add(readTime)
@@ -83,12 +104,12 @@ func (m *Machine) signalLast() {
 	}
 }
 
-// endLinger leaves, after KILL for what remains if Config.Linger is set.
+// endLinger leaves, perhaps after KILL for what remains.
 func (m *Machine) endLinger() {
-	if m.cfg.Linger > 0 {
+	if m.killsRest {
 		m.do(KillDescendants)
-		m.finish()
-		return
+	} else {
+		m.do(SignalLast)
 	}
-	m.signalLast()
+	m.finish()
 }

@@ -61,6 +61,9 @@ type Machine struct {
 	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
 	nextStep       int    // an index into Record.Steps
 	loopStart      int    // the first step after the last forever; 0: none so far
+
+	readersWaited bool // what is left had readTime
+	killsRest     bool // the end of the linger is a KILL
 }
 
 // The deadlines, in the order in which onTick handles those that have passed.
@@ -70,7 +73,7 @@ const (
 	stepStart         // the next steps of the schedule begin
 	killAfter         // --kill-after
 	lingerEnd
-	lastWave   // what does not handle its signal is signaled
+	lastWave   // what does not handle its signal had readTime
 	look       // the processes that lameduck is not the parent of are looked at
 	lateReport // ReportLate
 	deadlines  // their number
@@ -297,8 +300,9 @@ func (m *Machine) onTick() {
 			m.sendStep(sig.KILL)
 		case lingerEnd:
 			m.endLinger()
-		case lastWave:
-			m.signalLast()
+		case lastWave: // something may be at work again
+			m.readersWaited = true
+			m.signalRemaining()
 		case look:
 			m.lookAgain()
 		case lateReport:

@@ -34,7 +34,7 @@
 //	others PROCESS... the other processes, as PID[/PARENT][:PROGRAM[:SIGNAL+...]]: with the signals that
 //	                  they handle, TERM unless the program is given. The command has the PID 100.
 //	catches NAME...   the signals for which the command has handlers
-//	refuses           the kernel refuses all signals to the command
+//	refuses           the kernel refuses all signals
 //	job               lameduck is not PID 1
 //	real              the script is also played on the built binary
 package script
