@@ -58,7 +58,9 @@ func (l *loop) sendStep(s sig.Signal) {
 	server, below := l.target(s)
 	if below {
 		l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
-		below = l.signal(server, s) != unix.EPERM
+		if l.signal(server, s) == unix.EPERM {
+			below, l.stop.SentTo = false, ""
+		}
 	}
 	if below {
 		l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
