@@ -311,17 +311,3 @@ func TestGroupIgnores(t *testing.T) {
 	b.WantExit(0)
 	b.Out.Wait("clean")
 }
-
-// TestReader: what the command has written is read to its end, outside of PID 1 too, where the reader is
-// left behind.
-func TestReader(t *testing.T) {
-	t.Parallel()
-	const script = `sh -c "trap 'seq 2000; exit 0' TERM; echo up; while :; do sleep 0.05; done" | (trap "" USR2; while read -r x; do echo "$x"; done) & wait $!`
-	for _, outside := range []bool{false, true} {
-		b := box.Setup{Outside: outside}.Boot(t, "--grace-period=30", "sh", "-c", script)
-		b.Out.Wait("up")
-		b.Stop()
-		b.WaitExit()
-		b.Out.Wait("2000")
-	}
-}
