@@ -158,7 +158,15 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
-		l.log(Warn, "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: %s", s.CloseTrouble)
+		flag := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"
+		if !l.plan.CloseIdle {
+			flag = "--goaway (LAMEDUCK_GOAWAY) sends nothing"
+		}
+		l.log(Warn, "%s: %s", flag, s.CloseTrouble)
+	}
+	if len(s.NotHTTP2) > len(l.sample.NotHTTP2) {
+		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on %s seems not to be HTTP/2 without TLS; nothing more is sent",
+			report.PortList(s.NotHTTP2))
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
 	switch {

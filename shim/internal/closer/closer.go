@@ -1,5 +1,5 @@
-// Package closer closes connections of our processes for reading, through duplicates of
-// the processes' own descriptors: pidfd_getfd(2), Linux 5.6.
+// Package closer closes connections of our processes for reading, or writes into them, through
+// duplicates of the processes' own descriptors: pidfd_getfd(2), Linux 5.6.
 package closer
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Closer closes connections in rounds: calls of ShutDown, and then EndRound. Between two
-// rounds no descriptor is open.
+// Closer acts on connections in rounds: calls of ShutDown and Write, and then EndRound. Between
+// two rounds no descriptor is open.
 type Closer struct {
 	// WholePIDNamespace means that all processes of our PID namespace may be ours, rather
 	// than our descendants alone.
@@ -46,9 +46,34 @@ const searchInterval = time.Second
 // later sample shows it again. Then a process holds it whose descriptors cannot be read, if
 // there is one.
 func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
+	return c.find(inode, cookie, func(_ holder, fd int, s *tcp.Socket) bool {
+		return isIdle(s) && unix.Shutdown(fd, unix.SHUT_RD) == nil
+	})
+}
+
+// Write writes b into a connection, as if the server had, if mayWrite says so of the present
+// state. The server must not stand in the midst of what it writes, between two system calls: no
+// thread of it has work to do, those that wait for a processor included, and no byte has been
+// sent or received while that was found out. The results are those of ShutDown.
+func (c *Closer) Write(inode uint32, cookie uint64, b []byte, mayWrite func(*tcp.Socket) bool) (done bool, err error) {
+	return c.find(inode, cookie, func(h holder, fd int, s *tcp.Socket) bool {
+		if !mayWrite(s) || !c.root.IsAsleep(h.pid) {
+			return false
+		}
+		now, err := sockdiag.ReadSocket(fd)
+		if err != nil || now.Unread > 0 || now.Info.Sent != s.Info.Sent || now.Info.Received != s.Info.Received {
+			return false
+		}
+		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		return err == nil && n == len(b)
+	})
+}
+
+// find calls act with a descriptor of the connection, and with its present state.
+func (c *Closer) find(inode uint32, cookie uint64, act action) (done bool, err error) {
 	err = errOther
 	if found, known := c.holders[inode]; known {
-		done, err = c.shutDown(found, cookie, isIdle)
+		done, err = c.try(found, cookie, act)
 	}
 	switch {
 	case err != errOther:
@@ -63,14 +88,17 @@ func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) 
 		c.unheld = cookie
 		return false, nil
 	}
-	return c.ShutDown(inode, cookie, isIdle)
+	return c.find(inode, cookie, act)
 }
+
+// action acts on a socket, and reports whether it did.
+type action func(h holder, fd int, now *tcp.Socket) (done bool)
 
 // errOther means that a descriptor is not that of the socket (anymore).
 var errOther = errors.New("another socket")
 
-// shutDown closes the socket that a process held at the last search, if it is still there.
-func (c *Closer) shutDown(h holder, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
+// try acts on the socket that a process held at the last search, if it is still there.
+func (c *Closer) try(h holder, cookie uint64, act action) (done bool, err error) {
 	fd, err := c.duplicate(h)
 	switch err {
 	case nil:
@@ -86,7 +114,7 @@ func (c *Closer) shutDown(h holder, cookie uint64, isIdle func(*tcp.Socket) bool
 	if err != nil || s.Cookie != cookie {
 		return false, errOther
 	}
-	return isIdle(&s) && unix.Shutdown(fd, unix.SHUT_RD) == nil, nil
+	return act(h, fd, &s), nil
 }
 
 // duplicate returns a descriptor of ours for that of another process.

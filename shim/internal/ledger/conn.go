@@ -51,12 +51,13 @@ type Conn struct {
 	Was        *tcp.Socket // the latest that was open; nil as long as the connection is
 	Before     Before      // the sample
 
-	Fate  Fate
-	Side  Side
-	First bool // no earlier sample has shown the connection
-	New   bool // came after the trigger
-	Shut  bool // for reading, as lameduck notes: the program may leave unread what still comes
-	Memo  any  // what package letgo keeps of the connection, and nobody else reads
+	Fate     Fate
+	Side     Side
+	First    bool // no earlier sample has shown the connection
+	New      bool // came after the trigger
+	Shut     bool // for reading, as lameduck notes: the program may leave unread what still comes
+	Notified bool // lameduck has asked the client by bytes of its own to open no further stream
+	Memo     any  // what package letgo keeps of the connection, and nobody else reads
 
 	// The counters are the highest that were shown.
 	Received uint64 // bytes

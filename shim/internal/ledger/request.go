@@ -174,6 +174,20 @@ func (c *Conn) judge(usual Usual) {
 	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, c.Received, c.Sent}
 }
 
+// NoteNotice notes that lameduck has written n bytes into the connection, as now was: they are no
+// activity, and answer no request.
+func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
+	before := *c
+	before.Socket = *now
+	before.Received = max(c.Received, now.Info.Received)
+	before.Sent = max(c.Sent, now.Info.Sent-min(now.Info.Resent, now.Info.Sent))
+	before.judge(usual)
+	c.Request, c.request = before.Request, before.request
+	c.request.out += uint64(n)
+	c.Sent += uint64(n)
+	c.Notified = true
+}
+
 // noteSilence notes how long the last request has been silent in the hold. A tie in ping-pong mode
 // has probably been answered after maxTie.
 func (c *Conn) noteSilence(now Moment, maxTie time.Duration) {

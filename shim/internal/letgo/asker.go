@@ -13,18 +13,24 @@ import (
 // Figures are for the report.
 type Figures struct {
 	Closed   int // kept connections that were closed while idle
+	Notified int // connections on which GOAWAY was sent
 	CameBack int // of their peers, how many have connected since
 }
 
 // Asker follows the connections that clients keep, from sample to sample.
 type Asker struct {
-	quietFor   time.Duration // how long silence must last
+	cfg        Config
 	now        ledger.Moment
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
+	usual      ledger.Usual  // in the latest sample
 
 	kept    []*Kept
 	clients map[netip.Addr]*client
 	ports   map[uint16]*port
+
+	http2       []*HTTP2
+	spoken      map[uint16]*spoken // by port
+	wantedSince ledger.Moment      // GOAWAY may be sent, and was not; 0: on no connection
 
 	asked struct {
 		requests int           // on closed connections
@@ -33,10 +39,17 @@ type Asker struct {
 	figures Figures
 }
 
-// New returns the Asker of a hold whose silence must last for quietFor.
-func New(quietFor time.Duration) *Asker {
+// Config is which connections an Asker follows.
+type Config struct {
+	QuietFor  time.Duration // how long silence must last
+	CloseIdle bool          // kept connections are closed while they are idle
+	Goaway    []uint16      // the ports on which GOAWAY is sent instead
+}
+
+// New returns an Asker.
+func New(cfg Config) *Asker {
 	return &Asker{
-		quietFor: quietFor, clients: map[netip.Addr]*client{}, ports: map[uint16]*port{},
+		cfg: cfg, clients: map[netip.Addr]*client{}, ports: map[uint16]*port{}, spoken: map[uint16]*spoken{},
 	}
 }
 
@@ -46,13 +59,23 @@ func (a *Asker) Figures() Figures { return a.figures }
 // Update tells the Asker about a sample, and for how long nothing new had come.
 func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
+	a.usual = sample.Usual
 	for i := range sample.Others {
 		if o := &sample.Others[i]; o.Of != nil {
 			a.noteEnd(o.Of, o.State)
 		}
 	}
 	for _, c := range sample.Conns {
-		if c.Side == ledger.Clients && (c.Fate == ledger.Shown || c.Fate == ledger.Closed) {
+		switch {
+		case c.Side != ledger.Clients || c.Fate != ledger.Shown && c.Fate != ledger.Closed:
+			continue
+		case c.First && c.New:
+			a.noteNew(c.Remote.Addr())
+		}
+		switch {
+		case slices.Contains(a.cfg.Goaway, c.Local.Port()):
+			a.followHTTP2(c)
+		case a.cfg.CloseIdle:
 			a.follow(c)
 		}
 	}
@@ -61,6 +84,7 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 		return
 	}
 	a.noneNewFor = noneNewFor
+	a.endHTTP2()
 	a.kept = slices.DeleteFunc(a.kept, func(k *Kept) bool {
 		isMissing := k.seen != a.now
 		if isMissing {
@@ -93,7 +117,7 @@ func (a *Asker) count(is func(*Kept) bool) (n int) {
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
 	moved := k.Moved
-	return ledger.IsOpen(&k.Socket) && moved > ledger.Trigger && a.now-moved < a.quietFor
+	return ledger.IsOpen(&k.Socket) && moved > ledger.Trigger && a.now-moved < a.cfg.QuietFor
 }
 
 // noteNew notes a new connection.
@@ -107,9 +131,6 @@ func (a *Asker) noteNew(peer netip.Addr) {
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
 func (a *Asker) follow(c *ledger.Conn) {
-	if c.First && c.New {
-		a.noteNew(c.Remote.Addr())
-	}
 	a.noteEnd(c, c.State)
 	k, isKept := c.Memo.(*Kept)
 	switch isOpen := ledger.IsOpen(&c.Socket); {
@@ -149,13 +170,15 @@ func (a *Asker) portOf(k *Kept) *port {
 	return p
 }
 
-// clientOf returns the client of a connection, a new one if no connection of the peer was closed.
-func (a *Asker) clientOf(k *Kept) *client {
-	if p := a.clients[k.Remote.Addr()]; p != nil {
-		return p
+// clientAt returns the client at an address.
+func (a *Asker) clientAt(peer netip.Addr) *client {
+	if a.clients[peer] == nil {
+		a.clients[peer] = &client{}
 	}
-	return &client{}
+	return a.clients[peer]
 }
+
+func (a *Asker) clientOf(k *Kept) *client { return a.clientAt(k.Remote.Addr()) }
 
 // watchFor is how long before the first question connections are watched: in dense traffic that
 // is time for the cycles that a port has to show.
@@ -165,7 +188,7 @@ const watchFor = 700 * time.Millisecond
 func (a *Asker) maySoonClose(k *Kept) bool {
 	p := a.clientOf(k)
 	return k.client == nil && a.inUseLately(k) && k.State == tcp.Established && k.isNear() && p.reset < maxReset &&
-		a.noneNewFor >= p.patience()-watchFor && a.portOf(k).idle < a.quietFor
+		a.noneNewFor >= p.patience()-watchFor && a.portOf(k).idle < a.cfg.QuietFor
 }
 
 // Watching reports whether samples should be frequent.
@@ -229,7 +252,6 @@ func (a *Asker) MayClose(k *Kept) bool {
 // NoteClosed notes that a connection has been closed for reading. That is done once.
 func (a *Asker) NoteClosed(k *Kept) {
 	p := a.clientOf(k)
-	a.clients[k.Remote.Addr()] = p
 	p.noteClosed()
 	k.client = p
 	k.closedAt = a.now
@@ -255,7 +277,7 @@ const (
 // was not closed. Only thin traffic may have pauses that are longer.
 func (a *Asker) Silence() time.Duration {
 	if a.asked.requests == 0 {
-		return a.quietFor
+		return a.cfg.QuietFor
 	}
-	return min(max(minSilence, minGaps*(a.asked.lastAt-ledger.Trigger)/time.Duration(a.asked.requests)), a.quietFor)
+	return min(max(minSilence, minGaps*(a.asked.lastAt-ledger.Trigger)/time.Duration(a.asked.requests)), a.cfg.QuietFor)
 }

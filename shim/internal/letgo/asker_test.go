@@ -18,7 +18,7 @@ var s = world.Seconds
 // askerIn returns an Asker that is told about each sample of a world.
 func askerIn(w *world.World) *Asker {
 	w.CloseIdle = true
-	a := New(cmp.Or(w.QuietFor, s(3)))
+	a := New(Config{QuietFor: cmp.Or(w.QuietFor, s(3)), CloseIdle: true})
 	w.Then = func(h *world.Hold, _ time.Duration) { a.Update(h.Latest, h.Sample().NoneNewFor) }
 	w.Pause = func() time.Duration {
 		if a.Watching() {

@@ -329,7 +329,7 @@ func (p *play) leave(l *line) {
 func (p *play) hold(closeIdle bool) {
 	const ceiling, searches = 49 * time.Second, time.Second
 	cfg := traffic.Config{QuietFor: s(4), MaxSilence: s(30), Poll: s(4) / 12, CloseIdle: closeIdle}
-	h, asker := world.NewHold(cfg), New(cfg.QuietFor)
+	h, asker := world.NewHold(cfg), New(Config{QuietFor: cfg.QuietFor, CloseIdle: true})
 	var searching time.Duration
 	for at := time.Duration(0); ; {
 		p.run(at)

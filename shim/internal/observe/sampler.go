@@ -10,6 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -65,7 +66,9 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
 	return &Sampler{
 		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic),
-		asker:  letgo.New(cfg.Traffic.QuietFor),
+		asker: letgo.New(letgo.Config{
+			QuietFor: cfg.Traffic.QuietFor, CloseIdle: cfg.Traffic.CloseIdle, Goaway: cfg.Traffic.Goaway,
+		}),
 		closer: closer.Closer{WholePIDNamespace: cfg.WholePIDNamespace},
 	}
 }
@@ -105,21 +108,53 @@ func (s *Sampler) takeSamples() {
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
-		s.watching = s.asker.Watching() && s.snapshot.CloseTrouble == ""
+		s.watching = (s.asker.Watching() || s.asker.Notifying()) && s.snapshot.CloseTrouble == ""
 		now := time.Now()
 		next := now.Add(s.pause(now, took))
-		s.close(next)
+		if !s.searching && !s.slowed.Load() && s.snapshot.CloseTrouble == "" {
+			s.notify(next)
+			s.close(next)
+			s.closer.EndRound()
+		}
 		s.observer.Wait(next)
+	}
+}
+
+// notify sends GOAWAY on connections, each at a moment that is safe, until the next sample is due.
+func (s *Sampler) notify(next time.Time) {
+	for {
+		for _, k := range s.asker.ToNotify() {
+			if s.slowed.Load() { // the stop signal is about to be sent
+				return
+			}
+			var now tcp.Socket
+			sent, err := s.closer.Write(k.Inode, k.Cookie, letgo.Goaway, func(socket *tcp.Socket) bool {
+				now = *socket
+				return s.asker.MayNotify(k, socket)
+			})
+			switch {
+			case err != nil:
+				s.snapshot.CloseTrouble = err.Error()
+				return
+			case sent:
+				s.asker.NoteNotified(k, &now, time.Since(s.snapshot.Began))
+				s.observer.Wait(time.Now().Add(closeGap))
+			}
+		}
+		due := time.Now().Add(searchInterval)
+		if !s.asker.Notifying() || !due.Before(next) {
+			return
+		}
+		s.observer.Wait(due)
 	}
 }
 
 // close closes idle connections, until the next sample is due. After a refusal samples are no
 // longer frequent, which would show that a connection is used: no other is closed.
 func (s *Sampler) close(next time.Time) {
-	if s.searching || s.slowed.Load() || !s.watching {
+	if !s.watching {
 		return
 	}
-	defer s.closer.EndRound()
 	for _, k := range s.asker.Idle() {
 		if s.slowed.Load() { // the stop signal is about to be sent
 			return
@@ -164,6 +199,7 @@ func (s *Sampler) take(now time.Time) {
 	next.Observer = s.observer.Name()
 	next.Trouble = s.observer.Trouble()
 	next.Asked = s.asker.Figures()
+	next.NotHTTP2 = s.asker.NotHTTP2()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
 		next.Requests = stop.Requests{Stale: true}
@@ -207,7 +243,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 func (s *Sampler) judge(sample *ledger.Sample) {
 	s.tracker.Judge(sample, s.asker.Silence())
 	s.snapshot.Sample = s.tracker.Sample()
-	if s.cfg.Traffic.CloseIdle {
+	if s.cfg.Traffic.CloseIdle || len(s.cfg.Traffic.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}
 }

@@ -53,6 +53,7 @@ type Snapshot struct {
 
 	Asked        letgo.Figures // the kept connections that were closed
 	CloseTrouble string        // why one could not be closed
+	NotHTTP2     []uint16      // ports of Config.Traffic.Goaway on which something else is spoken
 
 	PathsPresent []string // the existing paths of Config.WaitGone
 }

@@ -43,6 +43,8 @@ type Config struct {
 	WaitGone []string `group:"Hold:" type:"paths" placeholder:"PATH"`
 	// Close the connections that clients keep while they are idle, once nothing new comes.
 	CloseIdle bool `group:"Hold:" type:"bool" needs:"quiet"`
+	// The local ports of HTTP/2 without TLS, and nothing else: GOAWAY is sent once nothing new comes.
+	Goaway []uint16 `group:"Hold:" type:"ports" placeholder:"PORT,..." needs:"quiet"`
 	// The program to run when the stop begins, and its arguments; or a signal's name alone.
 	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|SIG" needs:"commandOrHold"`
 

@@ -210,6 +210,10 @@ func (e *explanation) hold(begin, endsEarly string) {
 		e.say("  when no new connection has come for a second: " +
 			"closes the clients' kept connections while they are idle")
 	}
+	if len(e.Goaway) > 0 {
+		e.say("  when no new connection has come for a second: sends GOAWAY to the clients of %s, which speak HTTP/2",
+			report.PortList(e.Goaway))
+	}
 	if longest := traffic.KeptFor * silence; e.Until == stop.Quiet && longest < e.MaxHold {
 		e.say("  clients that keep their connections prolong the hold to %s after the last new connection", longest)
 	}

@@ -175,6 +175,7 @@ func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 		Probes:      c.Probes,
 		Until:       c.Until,
 		CloseIdle:   c.CloseIdle,
+		Goaway:      c.Goaway,
 	}
 }
 

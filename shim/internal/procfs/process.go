@@ -38,6 +38,25 @@ func (r Root) Process(pid int) (Process, error) {
 	return parseStat(pid, text)
 }
 
+// IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
+// processor or for a disk.
+func (r Root) IsAsleep(pid int) bool {
+	err := numbers(r.path(pid, "task"), func(e entry) error {
+		text, err := os.ReadFile(r.path(pid, "task/"+strconv.Itoa(e.number)+"/stat"))
+		if Gone(err) {
+			return nil
+		}
+		thread, _ := parseStat(e.number, text)
+		if thread.State != 'S' {
+			return errAwake
+		}
+		return nil
+	})
+	return err == nil
+}
+
+var errAwake = errors.New("a thread is awake")
+
 // parseStat reads fields 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
 // any bytes, and ends at the last parenthesis.
 func parseStat(pid int, text []byte) (Process, error) {

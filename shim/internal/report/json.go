@@ -38,7 +38,8 @@ type Figures struct {
 	Streams    *int             `json:"streams"` // cut by the signal, unless the server has ended them
 	LeftOut    *traffic.LeftOut `json:"left_out"`
 	ClosedIdle *int             `json:"closed_idle"` // kept connections
-	CameBack   *int             `json:"came_back"`   // connections since, from the peers of those closed
+	Goaway     *int             `json:"goaway"`      // connections on which GOAWAY was sent
+	CameBack   *int             `json:"came_back"`   // connections since, from the peers of these
 	NewPorts   []uint16         `json:"new_ports"`
 	Sent       []sentInFigures  `json:"sent"`
 	Lull       *bool            `json:"lull"` // the first signal was sent without a request in flight
@@ -113,6 +114,9 @@ func (s *Stop) Figures() *Figures {
 	f.Streams, f.LeftOut = &o.Streams, &o.LeftOut
 	if s.TrafficConfig.CloseIdle {
 		f.ClosedIdle, f.CameBack = &o.Asked.Closed, &o.Asked.CameBack
+	}
+	if len(s.TrafficConfig.Goaway) > 0 {
+		f.Goaway, f.CameBack = &o.Asked.Notified, &o.Asked.CameBack
 	}
 	return f
 }

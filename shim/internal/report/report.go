@@ -282,12 +282,12 @@ func (s *Stop) arrivals() (p phrases) {
 	for _, c := range o.Patterns {
 		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
-	closed := say(closedIdle, counted(o.Asked.Closed, "kept connection"))
-	if o.Asked.CameBack > 0 {
-		closed = say(someBack, closed, o.Asked.CameBack)
-	}
+	var asked phrases
+	asked.add(o.Asked.Closed > 0, closedIdle, counted(o.Asked.Closed, "kept connection"))
+	asked.add(o.Asked.Notified > 0, goawaySent, counted(o.Asked.Notified, "connection"))
+	asked.add(o.Asked.CameBack > 0, someBack, o.Asked.CameBack)
 	p = phrases{text}
-	p.put(o.Asked.Closed > 0, closed)
+	p.put(len(asked) > 0, strings.Join(asked, ", "))
 	p.add(len(kinds) > 0, notCounted, strings.Join(kinds, ", "))
 	p.add(o.InFlightUnknown, source, o.Observer)
 	return p

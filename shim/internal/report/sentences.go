@@ -139,7 +139,8 @@ const (
 	withoutByte = "%d without a byte"
 	probesOf    = "%s of %v every %s"
 	closedIdle  = "%s closed while idle"
-	someBack    = "%s, %d came back"
+	goawaySent  = "GOAWAY sent on %s"
+	someBack    = "%d came back"
 	source      = "source: %s"
 )
 

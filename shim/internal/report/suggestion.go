@@ -69,7 +69,7 @@ func (s *Stop) betterHold(settled bool) string {
 		return ignoreProbes
 	case overLoopback:
 		return ignoreLoopback
-	case kept && s.TrafficConfig.CloseIdle:
+	case kept && (s.TrafficConfig.CloseIdle || len(s.TrafficConfig.Goaway) > 0):
 		return keepsOn
 	case kept && s.Server == "":
 		return mayCloseKept

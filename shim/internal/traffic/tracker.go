@@ -19,6 +19,7 @@ type Config struct {
 	Probes      ProbeRule
 	Until       stop.Reason // the condition of the hold, for Sample.Cause; "": as stop.Quiet
 	CloseIdle   bool        // kept connections are closed while they are idle: see package letgo
+	Goaway      []uint16    // the local ports on whose connections GOAWAY is sent
 }
 
 // ProbeRule says when traffic that looks like a health probe is left out.
@@ -209,7 +210,7 @@ func (t *Tracker) addClosed(c *ledger.Conn) {
 func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	t.noteActivity(c)
 	switch {
-	case c.Shut:
+	case c.Shut || c.Notified:
 		t.closed.Add(activity{Opened: c.Opened})
 		t.shut = max(t.shut, c.Moved)
 	case c.Opened == 0 || t.sample.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:

@@ -118,7 +118,7 @@ func (t *Tracker) countRequest(c *ledger.Conn) {
 	givenUp := unheard || t.silence(c.Moved) >= t.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if isStream(c) && t.sample.Now-c.Moved < time.Second {
+		if isStream(c) && t.sample.Now-c.Moved < time.Second || c.Notified && t.recent(c.Moved) {
 			y.Streams++
 		}
 	case givenUp:
