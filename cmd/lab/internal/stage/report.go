@@ -18,6 +18,7 @@ type Report struct {
 	LastNewMS  int64  `json:"last_new_ms"`
 	LastByteMS int64  `json:"last_byte_ms"`
 	Closed     int    `json:"closed_idle"`
+	Goaway     int    `json:"goaway"`
 	CameBack   int    `json:"came_back"`
 	Sent       []struct {
 		Signal string `json:"signal"`

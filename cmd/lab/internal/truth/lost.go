@@ -59,7 +59,7 @@ func (f *figures) String() string {
 	return text
 }
 
-// The goals of --close-idle: the longest median hold, and the losses of clients that retry nothing,
+// The goals of --close-idle and --goaway: the longest median hold, and the losses of clients that retry nothing,
 // as a share of those at a lull. Clients that retry shall lose nothing, and nothing that a server
 // has begun shall be cut in the hold.
 const (
@@ -112,8 +112,10 @@ func printLost(out io.Writer, rows []*row) error {
 		f := r.figures()
 		known[r.Name] = f
 		goals := ""
-		if kind, closes := strings.CutSuffix(r.Name, plays.CloseIdle); closes {
-			goals = f.missed(r.Retries, known[kind+plays.AtLull])
+		for _, asks := range []string{plays.CloseIdle, plays.Goaway} {
+			if kind, isSuch := strings.CutSuffix(r.Name, asks); isSuch {
+				goals = f.missed(r.Retries, known[kind+plays.AtLull])
+			}
 		}
 		if goals != "" {
 			missed++

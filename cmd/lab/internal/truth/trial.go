@@ -214,7 +214,7 @@ type result struct {
 	Requests int           // of pools, from TERM on
 	Twice    int           // requests that servers have begun twice
 	Open     int           // see trial.open
-	Closed   int           // connections that lameduck has closed
+	Closed   int           // connections that lameduck has closed, or on which it has sent GOAWAY
 	CameBack int           // the clients of so many
 	Message  string        // lameduck's
 	Stalled  time.Duration // the longest time that the machine stood still; see stalls.longest
@@ -227,7 +227,7 @@ func (t *trial) result() (*result, error) {
 	said := cmp.Or(signalled(text), t.terminated(), &stage.Report{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &result{Losses: t.lost, Requests: t.requests, Closed: said.Closed, CameBack: said.CameBack, Message: said.Message, Open: int(t.open.Load())}
+	r := &result{Losses: t.lost, Requests: t.requests, Closed: said.Closed + said.Goaway, CameBack: said.CameBack, Message: said.Message, Open: int(t.open.Load())}
 	r.E, r.L = t.c.Window(t.last)
 	r.Signal = t.sent.Sub(t.term) + t.c.Sleep
 	switch {
