@@ -165,7 +165,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "%s: %s", flag, s.CloseTrouble)
 	}
 	if len(s.NotHTTP2) > len(l.sample.NotHTTP2) {
-		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on %s seems not to be HTTP/2 without TLS; nothing more is sent",
+		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on port %s seems not to be HTTP/2 without TLS: nothing more is sent there",
 			report.PortList(s.NotHTTP2))
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor

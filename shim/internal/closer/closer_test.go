@@ -29,6 +29,7 @@ var roles = map[string]func(){
 	"seccomp":    func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.EPERM); shutDownOwn() },
 	"old kernel": func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.ENOSYS); shutDownOwn() },
 	"search":     search,
+	"frames":     sendFrames,
 	"undumpable": func() {
 		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		fmt.Println("ready")
@@ -134,6 +135,67 @@ func TestLeftAlone(t *testing.T) {
 	io.WriteString(conn.client, "x")
 	if n, err := conn.server.Read(make([]byte, 1)); n != 1 {
 		t.Errorf("the connection is of no use: %v", err)
+	}
+}
+
+// sendFrames writes frames of two lines, with work between the two, and then rests.
+func sendFrames() {
+	conn := os.NewFile(3, "")
+	for {
+		io.WriteString(conn, "begin\n")
+		for began := time.Now(); time.Since(began) < 20*time.Millisecond; {
+		}
+		if _, err := io.WriteString(conn, "end\n"); err != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// What is written into a connection never comes into a frame of the server, even if the server has
+// no unsent bytes, and sends nothing for longer within a frame than after it.
+func TestWrite(t *testing.T) {
+	conn := connect()
+	server := process("frames")
+	server.ExtraFiles = []*os.File{conn.server}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Wait()
+	defer conn.client.Close()
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for read := bufio.NewScanner(conn.client); read.Scan(); {
+			lines <- read.Text()
+		}
+	}()
+	c := conn.closer(server.Process.Pid, 3)
+	isSilent := func(now *tcp.Socket) bool { return now.Unsent == 0 && now.Info.LastSent >= 5*time.Millisecond }
+	frames, last := 0, ""
+	for written := 0; written < 20; {
+		done, err := c.Write(conn.inode, conn.cookie, []byte("ours\n"), isSilent)
+		c.EndRound()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done {
+			written++
+		}
+		select {
+		case line := <-lines:
+			if line == "ours" && last == "begin" {
+				t.Fatalf("written into frame %d", frames)
+			}
+			if line == "begin" {
+				frames++
+			}
+			last = line
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if frames == 0 {
+		t.Error("the server has sent nothing")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -112,6 +113,55 @@ func eachSocket(f func(s *tcp.Socket)) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestNotice: what lameduck writes into a connection is no activity, and answers no request, even one
+// that has come since the latest sample.
+func TestNotice(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# name | received since sent | received in between | the request then
+		idle      | 0   | 0   | idle
+		in flight | 300 | 0   | in flight
+		new       | 0   | 300 | in flight
+	`) {
+		var waiting, in uint64
+		fmt.Sscan(cells[1], &waiting)
+		fmt.Sscan(cells[2], &in)
+		l := New(Config{MaxTie: 9 * time.Second})
+		s := socket(5)
+		s.Info = tcp.Info{Received: 500, Sent: 900, Acked: 900, Segments: 5, SentSegments: 5, LastReceived: time.Second, LastSent: time.Second / 2}
+		sample := func(at time.Duration) *Conn {
+			now := time.Time{}.Add(at)
+			l.Begin(now)
+			l.Observe(&s, Clients)
+			return l.End(Rest{}).Conns[0]
+		}
+		receive := func(n uint64) {
+			if n > 0 {
+				s.Info.Received += n
+				s.Info.Segments++
+				s.Info.LastReceived = time.Second / 4
+			}
+		}
+		sample(time.Second)
+		receive(waiting)
+		c := sample(2 * time.Second)
+		moved := c.Moved
+		receive(in)
+		c.NoteNotice(&s, Usual{}, 19)
+		s.Info.Sent += 19
+		s.Info.SentSegments++
+		s.Info.LastSent, s.Info.LastReceived = time.Second/10, time.Second/5
+		c = sample(3 * time.Second)
+		if got := fmt.Sprint(c.Request); got != cells[3] || in == 0 && c.Moved != moved {
+			t.Errorf("%s: the request is %s, want %s; the last byte moved at %v, %v before", cells[0], got, cells[3], c.Moved, moved)
+		}
+		s.Info.Sent += 200
+		s.Info.LastSent = 0
+		if c = sample(4 * time.Second); c.Request != Idle || c.Moved != l.sample.Now {
+			t.Errorf("%s: answered, the request is %v, the last byte moved at %v", cells[0], c.Request, c.Moved)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (k *HTTP2) judge(now ledger.Moment) (isHTTP2, isOther bool) {
 		return k.State == tcp.Established && hasAnswered && now-k.answeredAt >= goesOnFor+2*k.Info.RTT, false
 	}
 	isOther = k.wasReset() || k.isCertain && !hasAnswered
-	return !isOther && k.awaited && k.Moved-k.sentAt >= minAnswer+2*k.Info.RTT, isOther
+	return hasAnswered && !isOther && k.awaited && k.Moved-k.sentAt >= minAnswer+2*k.Info.RTT, isOther
 }
 
 // wasReset reports whether the client has reset a connection that has ended, since the FIN was
@@ -182,7 +182,7 @@ func (k *HTTP2) awaits(now *tcp.Socket) (isWaiting, isCertain bool) {
 func (a *Asker) NoteNotified(k *HTTP2, now *tcp.Socket, after time.Duration) {
 	k.awaited, k.isCertain = k.awaits(now)
 	k.NoteNotice(now, a.usual, len(Goaway))
-	k.sentAt, k.sent = a.now+after, k.Sent
+	k.sentAt, k.sent = a.now+after, now.Info.Sent-now.Info.Resent+uint64(len(Goaway))
 	k.client = a.clientAt(k.Remote.Addr())
 	k.client.noteClosed()
 	a.spokenOn(k).latest = k

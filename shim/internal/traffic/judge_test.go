@@ -14,7 +14,8 @@ import (
 )
 
 // TestJudge: what a sample says of one connection, 40 s after the trigger, decides whether
-// there is silence, which lasts 3 s, and 1 s on a connection that was shut.
+// there is silence, which lasts 3 s, and 1 s on a connection that was shut, or that a client has closed
+// as it was asked to. One that it keeps has a stream.
 func TestJudge(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# the connection, and how long ago a byte moved | quiet
@@ -34,13 +35,16 @@ func TestJudge(t *testing.T) {
 		closed 4              | yes
 		closed 2              | no
 		closed 2 shut         | yes
+		shown 2 notified      | no
+		closed 2 notified     | yes
+		closed 0.5 notified   | no
 		shown 4 new           | no
 		closed 4 new          | no
 	`) {
 		words := strings.Fields(cells[0])
 		is := func(word string) bool { return slices.Contains(words, word) }
 		sample := &ledger.Sample{Start: world.Start, At: world.Start.Add(s(40)), Now: ledger.Trigger + s(40)}
-		c := &ledger.Conn{Accepted: true, Received: 5000, Sent: 9, Shut: is("shut"), Ended: sample.Now}
+		c := &ledger.Conn{Accepted: true, Received: 5000, Sent: 9, Shut: is("shut"), Notified: is("notified"), Ended: sample.Now}
 		c.State, c.HasInfo = tcp.Established, true
 		c.Info = tcp.Info{Received: 5000, Sent: 9}
 		c.Fate = map[string]ledger.Fate{"missing": ledger.Missing, "closed": ledger.Closed, "lost": ledger.Lost}[words[0]]
@@ -63,6 +67,9 @@ func TestJudge(t *testing.T) {
 		tracker.Judge(sample, s(1))
 		if got := tracker.Sample().Quiet; got != (cells[1] == "yes") {
 			t.Errorf("%s: quiet is %v", cells[0], got)
+		}
+		if n := tracker.Sample().Streams; (n == 1) != (cells[0] == "shown 2 notified") {
+			t.Errorf("%s: %d streams", cells[0], n)
 		}
 	}
 }

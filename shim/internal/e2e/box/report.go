@@ -19,6 +19,7 @@ type Report struct {
 	LastByteMS      int      `json:"last_byte_ms"`
 	InFlight        int      `json:"in_flight"`
 	ClosedIdle      int      `json:"closed_idle"`
+	Goaway          int      `json:"goaway"`
 	CameBack        int      `json:"came_back"`
 	NewPorts        []uint16 `json:"new_ports"`
 	Observer, Scope string

@@ -7,17 +7,24 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
-// serveWeb is the catch helper with a web server, which replies "mine".
+// serveWeb is the catch helper with a web server, which replies "mine", after the time ?wait=DUR, and
+// speaks HTTP/2 without TLS too.
 func serveWeb(address string) {
 	listener, err := net.Listen("tcp", address)
 	Die(err)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
+		wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
+		time.Sleep(wait)
 		io.WriteString(w, "mine\n")
 	})
-	go http.Serve(listener, handler)
+	site := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
+	site.Protocols.SetHTTP1(true)
+	site.Protocols.SetUnencryptedHTTP2(true)
+	go site.Serve(listener)
 	catch(nil)
 }
 
