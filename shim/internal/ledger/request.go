@@ -157,7 +157,7 @@ func (c *Conn) judge(usual Usual) {
 	in := c.Received - last.in
 	out := c.Sent - last.out
 	silent := in == 0 && out == 0
-	stillWaits := silent && last.state == InFlight
+	stillWaits := silent && (last.state == InFlight || c.Notified) // lameduck has sent last
 	isProbeACK := silent && ackedLate(s) && (last.state == Idle || last.doubtful)
 	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
 	isUnchanged := stillWaits || isProbeACK || isPING

@@ -125,6 +125,7 @@ func TestNotice(t *testing.T) {
 		idle      | 0   | 0   | idle
 		in flight | 300 | 0   | in flight
 		new       | 0   | 300 | in flight
+		a tie     | tie | 0   | a tie
 	`) {
 		var waiting, in uint64
 		fmt.Sscan(cells[1], &waiting)
@@ -147,6 +148,9 @@ func TestNotice(t *testing.T) {
 		}
 		sample(time.Second)
 		receive(waiting)
+		if cells[1] == "tie" {
+			s.Info.LastReceived, s.Info.LastSent, s.Info.LastAcked = time.Second, time.Second, time.Second
+		}
 		c := sample(2 * time.Second)
 		moved := c.Moved
 		receive(in)
