@@ -51,9 +51,8 @@ bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH
 	$(RUNLAB) bench $(BENCH) $(abspath $(OUT))
 lab: build ## rollouts under load, the README's chart and the tables; LAB=-help
 	$(RUNLAB) rollout -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json $(LAB) $(abspath $(OUT))
-pictures: build ## docs/demo.svg and docs/stop.svg, from real stops
+pictures: build ## docs/demo.svg, from real stops
 	$(DEMO) -json=$(CURDIR)/$(RUNS)/demo.json -svg=$(CURDIR)/docs/demo.svg $(abspath $(OUT))
-	$(DEMO) -run=^anatomy -json=$(CURDIR)/$(RUNS)/stop.json -svg=$(CURDIR)/docs/stop.svg $(abspath $(OUT))
 check: ## formats, lints, vulnerabilities, manual: what runs no code; CHECK='format vet'
 	.ci/check $(CHECK)
 help: ## this list

@@ -18,7 +18,7 @@ import (
 const usage = `usage: lab COMMAND [flags]
 
   demo LAMEDUCK     one stop under load, bare, with sleeps and with lameduck, without
-                    other programs; the pictures of the pages (-run=^anatomy, -svg)
+                    other programs; its picture in the README (-svg)
   rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
                     requests and stop times, beside tini and sleeps (-quick)
   kept LAMEDUCK     stops of servers whose clients never let go of connections: what

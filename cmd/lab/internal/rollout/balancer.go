@@ -204,9 +204,7 @@ func (k *kubeProxy) pick() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.turn++
-	r := k.replicas[k.turn%len(k.replicas)]
-	r.picked = append(r.picked, time.Now())
-	return r.addr()
+	return k.replicas[k.turn%len(k.replicas)].addr()
 }
 
 func (k *kubeProxy) add(r *replica) {

@@ -43,10 +43,9 @@ sends until then.
 
 `
 
-// Demo plays one stop with each contender of the demo, side by side, or what else -run
-// selects: the anatomy of a stop.
+// Demo plays one stop with each contender of the demo, side by side.
 func Demo(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, stops: 1, run: "^demo"}
+	o := &options{scenes: []scene{demo}, repeat: 1, jobs: 4, stops: 1}
 	return o.main("demo", args, out, func() findings {
 		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
 		_, err := stage.Enter(syscall.CLONE_NEWNET, true)
@@ -57,11 +56,7 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 		for _, t := range trials {
 			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.How())
 		}
-		if first.server.scene == demo {
-			o.show(ctx, trials)
-		} else {
-			must.Do(o.playAll(ctx, trials, func() {}))
-		}
+		o.show(ctx, trials)
 		if w := first.Stops[0].Watch; w != nil {
 			fmt.Fprintf(out, "\nlameduck watch says beside any server what a stop costs. Beside the bare one:\n\n")
 			fmt.Fprintf(out, "  lameduck: watch: %s\n", strings.Replace(w.Message, "; ", "\n  lameduck: watch: ", 1))
@@ -103,7 +98,7 @@ func (o *options) show(ctx context.Context, trials findings) {
 
 // strips returns the rows of the demo, below a legend and marks, while it is played or afterwards.
 func strips(trials findings) string {
-	const stop = 10 + int(usualWarm/column)
+	const stop = 10 + int(warm/column)
 	removed := stop + int(trials[0].lags[0]/column)
 	text := fmt.Sprintf("\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
 	text += fmt.Sprintf("%*s%-*s%s\n", stop, "", removed-stop, "stop", "the balancer learns of it")

@@ -56,7 +56,6 @@
 //     loopback interface. lameduck watch needs a network namespace without other losses:
 //     contenders that lose play one after the other there, and where the machine makes none, watch
 //     is left out.
-//   - anatomy: one stop of lameduck, which docs/stop.svg shows, played like the demo.
 //
 // The clients of the scenes other than steady and sparse are behind kube-proxy: a new connection goes
 // to the next of the replicas that are not yet removed, and stays there. The client picks the

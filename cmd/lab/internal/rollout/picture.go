@@ -8,7 +8,6 @@ import (
 	"text/template"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // draw executes the template of a picture, with a time axis from a pixel on. Lengths are pixels, and
@@ -31,13 +30,10 @@ func number(n any) (value float64) {
 // seconds writes a time in milliseconds.
 func seconds(ms any) string { return fmt.Sprintf("%.1f s", number(ms)/1000) }
 
-// draw draws the findings: the chart of rollouts, or the picture of the demo or the anatomy.
+// draw draws the findings: the chart of rollouts, or the picture of the demo.
 func (f findings) draw() string {
-	switch f[0].server.scene {
-	case demo:
+	if f[0].server.scene == demo {
 		return draw("demo.svg", f, 114, 48)
-	case anatomy:
-		return drawAnatomy(f[0])
 	}
 	return f.chart()
 }
@@ -69,25 +65,4 @@ func (f findings) chart() string {
 		}
 	}
 	return draw("chart.svg", map[string]any{"Scenes": scenes, "Height": top + 26, "Longest": longest}, 0, 0)
-}
-
-// drawAnatomy draws a stop along a time axis, from 2 s before the stop to KILL, with the new
-// connections of each second.
-func drawAnatomy(t *trial) string {
-	const before = 2
-	s := t.Stops[0]
-	counts := make([]int, before+int(t.server.grace.Seconds()))
-	for _, ms := range s.Connections {
-		if second := before + int(math.Floor(float64(ms)/1000)); second >= 0 && second < len(counts) {
-			counts[second]++
-		}
-	}
-	return draw("stop.svg", struct {
-		stage.Report
-		*stop
-		Flags  string
-		Counts []int
-		Most   int
-		Grace  int64
-	}{s.report(), s, strings.Join(t.contender.flags(t.server), " "), counts, slices.Max(counts), t.server.grace.Milliseconds()}, 94, 25)
 }

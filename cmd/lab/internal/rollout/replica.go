@@ -18,11 +18,10 @@ import (
 // the demo a process on the loopback interface.
 type replica struct {
 	*stage.Program
-	host   string
-	port   int         // its own, which tells watch the replicas of the demo apart
-	slot   int         // in the balancer
-	picked []time.Time // when kube-proxy chose it
-	watch  watcher     // its Program is nil without one
+	host  string
+	port  int     // its own, which tells watch the replicas of the demo apart
+	slot  int     // in the balancer
+	watch watcher // its Program is nil without one
 }
 
 func (r *replica) addr() string { return fmt.Sprintf("%s:%d", r.host, r.port) }
@@ -61,7 +60,6 @@ var Roles = map[string]func(args []string) error{"serve": serve}
 //
 //	dies      TERM kills the server at once, with all requests in flight
 //	graceful  on TERM, requests in flight are answered, and kept connections closed
-//	lingers   likewise, and the exit takes a second more
 //
 // On the loopback interface the server ends with its standard input: no process outlives the demo.
 func serve(args []string) error {
@@ -85,8 +83,5 @@ func serve(args []string) error {
 		s.Stop(0)
 	}()
 	s.Serve()
-	if kind == "lingers" {
-		time.Sleep(time.Second)
-	}
 	return nil
 }

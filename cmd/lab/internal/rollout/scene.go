@@ -36,8 +36,7 @@ const (
 	closes scene = "closes" // the same, of a server that closes them at its end
 	sparse scene = "sparse" // thin traffic
 
-	demo    scene = "demo"    // one stop, without privileges and other programs
-	anatomy scene = "anatomy" // one stop of lameduck, with slow requests, a floor and a graceful server
+	demo scene = "demo" // one stop, without privileges and other programs
 )
 
 // rollouts are the scenes of lab rollout.
@@ -50,16 +49,8 @@ var titles = map[scene]string{
 	sparse: "sparse traffic: a request every four seconds at each replica",
 }
 
-// warm returns the time of load before a stop: for pools to fill, for the first sample, and
-// in the anatomy for slow requests to be in flight.
-func (s scene) warm() time.Duration {
-	if s == anatomy {
-		return 3 * time.Second
-	}
-	return usualWarm
-}
-
-const usualWarm = 500 * time.Millisecond
+// warm is the time of load before a stop: for pools to fill, and for the first sample.
+const warm = 500 * time.Millisecond
 
 // server is a kind of server, with a balancer and clients: a row of servers.txt.
 type server struct {

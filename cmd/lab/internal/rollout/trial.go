@@ -40,14 +40,13 @@ type trial struct {
 
 // stop is the outcome of stopping one replica.
 type stop struct {
-	Lag         time.Duration     `json:"lag_ns"`
-	StopMS      float64           `json:"stop_ms"` // from the stop signal to the exit
-	Killed      bool              `json:"killed"`  // at the end of the grace period
-	Requests    int               `json:"requests"`
-	Failed      map[load.Kind]int `json:"failed,omitempty"`
-	Reports     []stage.Report    `json:"reports,omitempty"`
-	Watch       *cost             `json:"watch,omitempty"`
-	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
+	Lag      time.Duration     `json:"lag_ns"`
+	StopMS   float64           `json:"stop_ms"` // from the stop signal to the exit
+	Killed   bool              `json:"killed"`  // at the end of the grace period
+	Requests int               `json:"requests"`
+	Failed   map[load.Kind]int `json:"failed,omitempty"`
+	Reports  []stage.Report    `json:"reports,omitempty"`
+	Watch    *cost             `json:"watch,omitempty"`
 
 	began time.Time
 }
@@ -178,7 +177,6 @@ func (t *trial) run(ctx context.Context) {
 		t.tally()
 		t.endWatch()
 	}()
-	warm := t.server.scene.warm()
 	for i, lag := range t.lags {
 		if i > 0 { // a new replica is there before each stop
 			t.balancer.add(t.start(ctx))
@@ -213,11 +211,6 @@ func (t *trial) stop(ctx context.Context, old *replica, lag time.Duration) *stop
 	s.Killed = !kill.Stop()
 	s.StopMS = ms(old.Ended.Sub(s.began))
 	s.Reports = stage.Reports(old.Said())
-	if t.server.scene == anatomy {
-		for _, at := range old.picked { // it is removed, and no more is added
-			s.Connections = append(s.Connections, at.Sub(s.began).Milliseconds())
-		}
-	}
 	return s
 }
 

@@ -7,25 +7,15 @@ import (
 
 // Report has figures of a line of lameduck's in JSON; see docs/production.md.
 type Report struct {
-	Message    string `json:"message"`
-	Trigger    string `json:"trigger"`
-	HeldMS     int64  `json:"held_ms"`
-	Ended      string `json:"ended"` // why the hold ended; "" before
-	Lull       bool   `json:"lull"`
-	FloorMS    int64  `json:"floor_ms"`
-	CeilingMS  int64  `json:"ceiling_ms"`
-	Accepted   int    `json:"accepted"`
-	LastNewMS  int64  `json:"last_new_ms"`
-	LastByteMS int64  `json:"last_byte_ms"`
-	Closed     int    `json:"closed_idle"`
-	Goaway     int    `json:"goaway"`
-	CameBack   int    `json:"came_back"`
-	Sent       []struct {
+	Message  string `json:"message"`
+	Ended    string `json:"ended"` // why the hold ended; "" before
+	Closed   int    `json:"closed_idle"`
+	Goaway   int    `json:"goaway"`
+	CameBack int    `json:"came_back"`
+	Sent     []struct {
 		Signal string `json:"signal"`
 		AtMS   int64  `json:"at_ms"`
 	} `json:"sent"`
-	ExitCode *int  `json:"exit_code"`
-	UsedMS   int64 `json:"grace_used_ms"`
 }
 
 // Reports returns lameduck's lines in the output of a program.
