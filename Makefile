@@ -46,7 +46,7 @@ race: build ## the same under the race detector, which needs a C compiler
 fuzz: ## every fuzz target for FUZZTIME=60s, ten at a time
 	.ci/fuzz $(or $(FUZZTIME),60s)
 soak: build ## storms, orphans and stops at random for SOAK=10m: no resource leaks
-	$(RUNLAB) soak -for=$(or $(SOAK),10m) $(abspath $(OUT))
+	go test -count=1 -v -timeout=0 -run=TestSoak ./shim/internal/e2e/soak -for=$(or $(SOAK),10m) -lameduck=$(abspath $(OUT))
 bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH=-quick
 	$(RUNLAB) bench $(BENCH) $(abspath $(OUT))
 lab: build ## rollouts under load, the README's chart and the tables; LAB=-help

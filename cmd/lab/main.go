@@ -10,7 +10,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
@@ -25,7 +24,6 @@ const usage = `usage: lab COMMAND [flags]
                     --close-idle loses, beside other holds (-n, -run)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
                     (-footprint, -quick)
-  soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
   cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
   truth LAMEDUCK    what counts as traffic: cases with real servers and clients, and when
                     each hold should end (-n, -run, -quick)
@@ -37,7 +35,6 @@ var commands = stage.Commands{
 	"rollout": rollout.Run,
 	"kept":    truth.Kept,
 	"bench":   bench.Run,
-	"soak":    soak.Run,
 	"cluster": cluster.Run,
 	"demo":    rollout.Demo,
 	"truth":   truth.Run,
