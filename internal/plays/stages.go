@@ -7,7 +7,7 @@ import (
 
 // simulated are the protocols and the steps that the simulated kernel knows.
 var simulated = map[string][]string{
-	"protocol": {"", "tcp", "http"},
+	"protocol": {"", "tcp", "mptcp", "http"},
 	"step":     {"wait", "until", "send", "fill", "expect", "answer", "get", "post", "upload", "close", "fin", "syn"},
 }
 
@@ -16,7 +16,7 @@ var simulated = map[string][]string{
 func (c *Row) OnlyReal() string {
 	server := strings.Join(c.Server, " ")
 	switch {
-	case !slices.Contains([]string{"lab http", "lab raw", "lab raw receiver"}, server) && !strings.HasPrefix(server, "lab raw greet"):
+	case slices.Contains([]string{"noport", "redis", "rsyslog", "haproxy-tunnels"}, c.Server[0]) || server == "lab raw shut":
 		return "the server, " + server
 	case c.Graceful || c.Race:
 		return "what the server does at its signal"

@@ -70,9 +70,9 @@ type visit struct {
 func newVisit(server []string, at, rtt time.Duration) *visit {
 	v := &visit{Life: Life{Open: at + rtt/2, RTT: rtt}, now: at}
 	v.busy = v.Open
-	switch strings.Join(server[2:min(3, len(server))], "") {
+	switch mode, delay, _ := strings.Cut(strings.TrimPrefix(strings.Join(server, " "), "lab raw "), " "); mode {
 	case "greet":
-		v.busy += plays.Duration(strings.Join(server[3:], ""))
+		v.busy += plays.Duration(delay)
 		v.respond(0, 8)
 	case "receiver":
 		v.busy = plays.Forever
@@ -201,18 +201,19 @@ func (v *visit) obey(words []string) {
 
 // serve answers a request of HTTP.
 func (v *visit) serve() {
-	target, _ := url.Parse(v.path)
-	option := func(name string) time.Duration { return plays.Duration(target.Query().Get(name)) }
+	_, query, _ := strings.Cut(v.path, "?")
+	options, _ := url.ParseQuery(query)
+	option := func(name string) time.Duration { return plays.Duration(options.Get(name)) }
 	if late := option("late"); late > 0 {
 		v.Unread, v.During = 1, Span{v.busy, v.busy + late}
 		v.busy += late
 	}
-	size := max(plays.Number(target.Query().Get("size")), 6)
+	size := max(plays.Number(options.Get("size")), 6)
 	const head = 117
 	switch each, pause := option("each"), option("pause"); {
 	case each > 0:
 		v.respond(option("think"), head+size)
-		for range plays.Number(target.Query().Get("count")) - 1 {
+		for range plays.Number(options.Get("count")) - 1 {
 			v.respond(each, size)
 		}
 		v.respond(each, 5)
