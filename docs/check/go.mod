@@ -4,7 +4,6 @@ go 1.26.6
 
 require (
 	github.com/containerd/containerd/v2 v2.4.2
-	github.com/lameduck-init/lameduck/cmd/lab v0.0.0
 	github.com/opencontainers/runtime-spec v1.3.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -60,5 +59,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace github.com/lameduck-init/lameduck/cmd/lab => ../../cmd/lab
