@@ -68,16 +68,6 @@ func (f faultyProcesses) Kill(pid int, s sig.Signal) error {
 	return f.processes.Kill(pid, s)
 }
 
-func (f faultyProcesses) KillDescendant(p proc.Process, s sig.Signal) error {
-	f.fault("KillDescendant")
-	return f.processes.KillDescendant(p, s)
-}
-
-func (f faultyProcesses) Descendants() []proc.Process {
-	f.fault("Descendants")
-	return f.processes.Descendants()
-}
-
 func (f faultyProcesses) Signals(pid int) (caught, blocked, ignored sig.Set) {
 	f.fault("Signals")
 	return f.processes.Signals(pid)
