@@ -99,7 +99,7 @@ func (t *Tracker) seriesOf(c *ledger.Conn) *series {
 }
 
 func (t *Tracker) leavesOutSeries(found *series) bool {
-	_, leftOut := t.counted(found, t.rule)
+	_, leftOut := t.counted(found, t.cfg.Probes)
 	return leftOut
 }
 
@@ -132,7 +132,7 @@ func (t *Tracker) addSeries() (lastOther moment) {
 	lastOther = y.Opened
 	n := 0
 	for _, found := range t.probes {
-		latest, leftOut := t.counted(found, t.rule)
+		latest, leftOut := t.counted(found, t.cfg.Probes)
 		if leftOut {
 			n++
 		}
@@ -140,8 +140,8 @@ func (t *Tracker) addSeries() (lastOther moment) {
 		other, _ := t.counted(found, IgnoreProbes)
 		lastOther = max(lastOther, other.Opened)
 	}
-	if n > maxProbes && t.rule == IgnoreProbesPatiently {
-		t.rule = CountProbes
+	if n > maxProbes && t.cfg.Probes == IgnoreProbesPatiently {
+		t.cfg.Probes = CountProbes
 		y.activity = before
 		return t.addSeries()
 	}

@@ -47,7 +47,7 @@ const maxTie = 9 * time.Second
 
 // Tracker judges samples, one after the other.
 type Tracker struct {
-	cfg    Config
+	cfg    Config         // Probes is CountProbes once too many probes have come
 	sample *ledger.Sample // the current
 	draft  draft          // of the verdict on it
 	latest Sample         // the verdict on the latest, without what Tracker.Sample adds
@@ -61,7 +61,6 @@ type Tracker struct {
 	closed activity            // without the next two
 	shut   moment              // when a byte moved last on those that were shut
 	probes map[Pattern]*series // those that may be health probes, by key
-	rule   ProbeRule           // Config.Probes, until too many probes come
 
 	// The cause.
 	active  Cause        // the latest activity that counts, possible health probes aside
@@ -96,7 +95,7 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 // New returns a Tracker.
 func New(cfg Config) *Tracker {
 	return &Tracker{
-		cfg: cfg, rule: cfg.Probes, sample: &ledger.Sample{}, latest: Sample{Verdict: Verdict{Incomplete: true}},
+		cfg: cfg, sample: &ledger.Sample{}, latest: Sample{Verdict: Verdict{Incomplete: true}},
 		probes: map[Pattern]*series{}, accepted: map[uint16]bool{},
 	}
 }
@@ -181,7 +180,7 @@ func (t *Tracker) countNew(c *ledger.Conn, at moment) {
 	if c.Opened == 0 || c.Before.Opened != 0 {
 		return
 	}
-	if found := t.seriesOf(c); found != nil && found.steady && t.rule != CountProbes {
+	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
 		return
 	}
 	if c.Opened-a.latest < t.cfg.QuietFor {
