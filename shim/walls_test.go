@@ -53,10 +53,10 @@ var walls = map[string]string{
 	"shim/internal/watch":      "cost ledger observe plan report sig sigcatch stderr stop termlog traffic unix",
 
 	// For tests only.
-	"shim/internal/e2e/box":         "github.com/creack/pty proc sig tables testutil testutil/netns unix",
+	"shim/internal/e2e/box":         "github.com/creack/pty namespaces proc sig tables testutil testutil/netns unix",
 	"shim/internal/testutil":        "testutil/netns unix",
 	"shim/internal/testutil/flags":  "check plan preset sig stop",
-	"shim/internal/testutil/netns":  "unix",
+	"shim/internal/testutil/netns":  "namespaces",
 	"shim/internal/testutil/script": "sig stop",
 	"shim/internal/testutil/world":  "ledger plays stop tables tcp traffic",
 }

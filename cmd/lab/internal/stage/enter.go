@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/internal/namespaces"
 )
 
 // All are the namespaces for Enter of a command that leaves no process behind.
@@ -91,23 +93,15 @@ func Enter(flags uintptr, keepUser bool) (dir string, err error) {
 
 // again returns the command of the second process.
 func again(flags uintptr, keepUser bool, dir string) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), env+"="+dir)
-	attr := &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGTERM}
-	if flags&syscall.CLONE_NEWPID != 0 {
-		attr.Pdeathsig = syscall.SIGKILL // of all its processes
+	cmd := namespaces.Again(flags, env+"="+dir)
+	attr := cmd.SysProcAttr
+	if flags&syscall.CLONE_NEWPID == 0 { // else all its processes shall die
+		attr.Pdeathsig = syscall.SIGTERM
 	}
-	if flags&syscall.CLONE_NEWUSER != 0 {
-		uid, gid := 0, 0
-		if keepUser {
-			uid, gid = os.Getuid(), os.Getgid()
-			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
-		}
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getgid(), Size: 1}}
+	if flags&syscall.CLONE_NEWUSER != 0 && keepUser {
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+		attr.UidMappings[0].ContainerID, attr.GidMappings[0].ContainerID = os.Getuid(), os.Getgid()
 	}
-	cmd.SysProcAttr = attr
 	return cmd
 }
 
@@ -122,19 +116,9 @@ func passOn(p *os.Process) {
 	}()
 }
 
-// prepare brings up lo, see netdevice(7), and mounts the proc(5) of new PID namespaces.
+// prepare brings up lo, and mounts the proc(5) of new PID namespaces.
 func prepare(flags uintptr) error {
-	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+	err := namespaces.Up()
 	if err == nil && flags&syscall.CLONE_NEWPID != 0 {
 		err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/namespaces"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
@@ -34,7 +35,7 @@ func NewNetwork(t *testing.T) *Network {
 		t.Fatal("network namespace: ", err)
 	}
 	n.fd = openNetns()
-	if err := netns.Up(); err != nil {
+	if err := namespaces.Up(); err != nil {
 		t.Fatal("loopback: ", err)
 	}
 	if err := unix.Setns(n.parent, unix.CLONE_NEWNET); err != nil {

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/lameduck-init/lameduck/internal/namespaces"
 )
 
 // inside marks the test binary that runs in the namespaces.
@@ -32,7 +32,7 @@ func Main(m *testing.M, flags uintptr) {
 	switch {
 	case os.Getenv(inside) != "":
 		os.Unsetenv(inside)
-		if err := Up(); err != nil {
+		if err := namespaces.Up(); err != nil {
 			fmt.Fprintln(os.Stderr, "loopback:", err)
 			os.Exit(1)
 		}
@@ -63,35 +63,10 @@ func Need(t testing.TB) {
 // rerun runs the test binary in new namespaces. An error means that the test binary could
 // not be started.
 func rerun(flags uintptr) (code int, err error) {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Stdin = os.Stdin
-	cmd.Stdout = os.Stdout
-	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), inside+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL}
-	if flags&syscall.CLONE_NEWUSER != 0 {
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-	}
-	err = cmd.Run()
+	err = namespaces.Again(flags, inside+"=1").Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode(), nil
 	}
 	return 0, err
-}
-
-// Up brings up the loopback interface of a new network namespace; see netdevice(7).
-func Up() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
 }
