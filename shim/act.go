@@ -55,6 +55,8 @@ func (l *loop) act(a stop.Action) {
 		l.killOnStop()
 	case stop.ReportStart:
 		l.reportStop((*report.Stop).Announcement)
+	case stop.ReportHold:
+		l.reportStop((*report.Stop).Continuation)
 	case stop.ReportLate:
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
@@ -116,6 +118,7 @@ func observeConfig(p *plan.Plan) observe.Config {
 		Ports:             p.CountPorts,
 		WholePIDNamespace: p.Hook || p.PID1,
 		WaitGone:          p.WaitGone,
+		WaitURL:           p.WaitURL,
 		Gate:              p.Stop.Gate,
 		DetectServerGone:  p.Hook,
 		Wake:              sigcatch.Wake,
@@ -132,9 +135,13 @@ func (l *loop) giveTerminalOrStop() {
 	l.host.StopSelf(sig.TSTP)
 }
 
-// runOnStop starts --on-stop. A failure is logged, and does not stand in the way of the
+// runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the way of the
 // stop.
 func (l *loop) runOnStop() {
+	if request := l.plan.Request(); request != nil {
+		l.host.ask(request, l.plan.Stop.Gate.MaxHold())
+		return
+	}
 	trigger := cmp.Or(l.machine.Record().Trigger, sig.TERM)
 	env := onStopEnv(l.plan.Env, max(l.command, 1), trigger)
 	pid, err := l.host.StartBeside(l.plan.OnStop, env)
@@ -155,11 +162,14 @@ func onStopEnv(env []string, command int, trigger sig.Signal) []string {
 	return append(env, fmt.Sprintf("LAMEDUCK_PID=%d", command), fmt.Sprintf("LAMEDUCK_SIGNAL=%v", trigger))
 }
 
-// killOnStop kills --on-stop and the other processes of its group.
+// killOnStop kills --on-stop and the other processes of its group. A request that has no answer is
+// given up.
 func (l *loop) killOnStop() {
-	if l.onStop != 0 {
+	if request := l.plan.Request(); request != nil {
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v has not been answered", request)
+	} else {
 		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) still runs, and is killed")
 		l.host.Kill(-l.onStop, sig.KILL)
-		l.stop.OnStopUntil = time.Now()
 	}
+	l.stop.OnStopUntil = time.Now()
 }

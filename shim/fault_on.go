@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -21,7 +22,7 @@ func faulty(h host) host {
 			panic("at " + call)
 		}
 	}
-	next, fromOutside, sampling, line, termlog := h.next, h.fromOutside, h.startSampling, h.writeLine, h.writeTermlog
+	next, fromOutside, sampling, ask, line, termlog := h.next, h.fromOutside, h.startSampling, h.ask, h.writeLine, h.writeTermlog
 	h.processes = faultyProcesses{h.processes, fault, &started}
 	h.next = func(deadline time.Time, awaited [2]int) sig.Signal {
 		fault("next")
@@ -40,6 +41,7 @@ func faulty(h host) host {
 		}
 		return sampling(c)
 	}
+	h.ask = func(r *check.Request, limit time.Duration) { fault("ask"); ask(r, limit) }
 	h.writeLine = func(lines ...string) { fault("writeLine"); line(lines...) }
 	h.writeTermlog = func(lines ...string) error { fault("writeTermlog"); return termlog(lines...) }
 	return h

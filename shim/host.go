@@ -3,6 +3,7 @@
 package shim
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -30,6 +31,10 @@ type host struct {
 
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
+
+	// ask sends a request, whose answer has a time limit. answers gets an error, or nil.
+	ask     func(r *check.Request, limit time.Duration)
+	answers chan error
 
 	serveHealth   func(check.Spec) error
 	setHealthMode func(check.Mode)
@@ -72,21 +77,25 @@ type sampler interface {
 	SlowDown()               // the hold is over: samples only serve the report
 }
 
-// newHost returns the operating system as the host of a plan. The health listener and the
-// termination log need a thread each.
+// newHost returns the operating system as the host of a plan. The health listener, each request and
+// the termination log need a thread.
 func newHost(p *plan.Plan) host {
 	outs := newOutputs(p.JSON, p.Hook)
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
 	var listener *health.Listener
-	if p.Health != nil {
-		processes.Threads++
+	own := health.NewConns()
+	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.Request() != nil} {
+		if needed {
+			processes.Threads++
+		}
 	}
 	if p.Stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
 		processes.Threads++
 	}
 	snapshots := make(chan observe.Snapshot, 1)
+	answers := make(chan error, 1)
 	return faulty(host{
 		processes: processes,
 		next: func(deadline time.Time, awaited [2]int) sig.Signal {
@@ -98,12 +107,28 @@ func newHost(p *plan.Plan) host {
 		},
 		fromOutside: sigcatch.FromOutside,
 		startSampling: func(c observe.Config) sampler {
-			c.Health = listener
+			if p.Health != nil || p.WaitURL != nil || p.Request() != nil {
+				c.Own = own
+			}
+			if listener != nil {
+				c.Shim = listener.Inode()
+			}
 			return observe.Start(c, snapshots)
 		},
 		snapshots: snapshots,
+		ask: func(r *check.Request, limit time.Duration) {
+			go func() {
+				status, err := own.Ask(r, limit)
+				if err == nil && status/100 != 2 {
+					err = fmt.Errorf("the answer is %d", status)
+				}
+				answers <- err
+				sigcatch.Wake()
+			}()
+		},
+		answers: answers,
 		serveHealth: func(spec check.Spec) (err error) {
-			listener, err = health.Open(spec)
+			listener, err = health.Open(spec, own)
 			if err == nil {
 				go listener.Serve()
 			}

@@ -121,6 +121,7 @@ func observation(s *observe.Snapshot) report.Observation {
 		LatePorts:       s.LatePorts,
 		Unseen:          unseen,
 		PathsPresent:    s.PathsPresent,
+		URLState:        s.URLState,
 	}
 }
 

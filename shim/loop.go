@@ -85,6 +85,11 @@ func (l *loop) serve() {
 			l.sampler.Continue(l.machine.Searching())
 		default:
 		}
+		select { // not the same select: what comes together wakes the loop once
+		case err := <-l.host.answers:
+			l.onAnswer(err)
+		default:
+		}
 	}
 }
 
@@ -141,7 +146,8 @@ func (l *loop) onSample(s observe.Snapshot) {
 	l.sample = s
 	l.stop.InHold = seen
 	s.Requests.Stale = s.Requests.Stale || age > maxLullAge
-	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: len(s.PathsPresent) > 0})
+	waiting := len(s.PathsPresent) > 0 || s.URLState != ""
+	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: waiting})
 }
 
 // warnUnobservable warns, when that changes, that an adaptive hold cannot observe the traffic in
@@ -277,6 +283,18 @@ func (l *loop) onStopEnded(status proc.Status) stop.Event {
 		l.stop.OnStopUntil = time.Now()
 	}
 	return stop.Event{Kind: stop.OnStopEnded}
+}
+
+// onAnswer handles the answer to the request of --on-stop.
+func (l *loop) onAnswer(err error) {
+	if !l.stop.OnStopUntil.IsZero() { // given up
+		return
+	}
+	if err != nil {
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: %v", l.plan.Request(), err)
+	}
+	l.stop.OnStopUntil = time.Now()
+	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 }
 
 // dispatch handles events, and then those that the actions result in. Only the loop dispatches,

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{t: t, began: time.Now(), events: s.Events, samples: make(chan observe.Snapshot, 1), refuses: s.Refuses}
+	w := &world{t: t, began: time.Now(), events: s.Events, samples: make(chan observe.Snapshot, 1), answers: make(chan error, 1), refuses: s.Refuses}
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
@@ -59,7 +60,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		t.Fatal(err)
 	}
 	w.did("leaves %d", code)
-	if held := strings.Contains(s.Text, "holding"); w.sampling != held || w.sampledSeldom != held {
+	if held := strings.Contains(s.Text, "holding "); w.sampling != held || w.sampledSeldom != held {
 		t.Errorf("held: %v, sampled: %v, at last seldom: %v", held, w.sampling, w.sampledSeldom)
 	}
 	got := s.Format(w.actions)
@@ -80,6 +81,7 @@ type world struct {
 	signals []sig.Signal
 	ended   []death
 	samples chan observe.Snapshot
+	answers chan error
 
 	started  bool       // the command runs
 	gone     bool       // the command has exited
@@ -163,7 +165,8 @@ func (w *world) next(until time.Time, awaited [2]int) (s sig.Signal) {
 		w.events = w.events[1:]
 		time.Sleep(time.Until(w.began.Add(e.At)))
 		w.happen(e.Text)
-		if len(w.samples) > 0 {
+		together := len(w.samples) == 0 && len(w.events) > 0 && w.events[0].At == e.At // one wake-up
+		if len(w.samples)+len(w.answers) > 0 && !together {
 			return 0
 		}
 	}
@@ -177,6 +180,13 @@ func (w *world) happen(text string) {
 	switch word {
 	case "executes":
 		w.executes = arg
+		return
+	case "answered":
+		var err error
+		if arg != "" {
+			err = errors.New(arg)
+		}
+		w.answers <- err
 		return
 	case "frozen":
 		time.Sleep(testutil.Must(time.ParseDuration(arg)))
@@ -196,6 +206,7 @@ func (w *world) happen(text string) {
 	case "early", "inside", "old":
 		text = arg
 	}
+	text, url, _ := strings.Cut(text, ", the URL ")
 	text, paths, _ := strings.Cut(text, ", waiting for ")
 	text, trouble, _ := strings.Cut(text, ", trouble: ")
 	e, err := script.ParseEvent(text)
@@ -215,6 +226,7 @@ func (w *world) happen(text string) {
 			sample.Began = sample.Began.Add(-2 * maxSampleAge)
 		}
 		sample.PathsPresent = strings.Fields(paths)
+		sample.URLState = url
 		if trouble != "" {
 			sample.Observer = observe.ProcNet
 		}
@@ -312,6 +324,8 @@ func (w *world) host() host {
 			return w
 		},
 		snapshots:     w.samples,
+		ask:           func(r *check.Request, limit time.Duration) { w.did("sends %v, for %v", r, limit) },
+		answers:       w.answers,
 		serveHealth:   func(check.Spec) error { return nil },
 		setHealthMode: func(during check.Mode) { w.did("answers health checks with %v", during) },
 		writeLine:     w.writeLine,

@@ -145,7 +145,7 @@ func (l *loop) logWarnings() {
 	for _, warning := range l.plan.Warnings {
 		l.log(Warn, "%s", warning)
 	}
-	if l.plan.Stop.Gate.OnStop && !l.plan.Terms.Hook {
+	if l.plan.Stop.Gate.OnStop && l.plan.Request() == nil && !l.plan.Terms.Hook {
 		if err := l.host.Find(l.plan.OnStop, l.plan.Env); err != nil {
 			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: correct the command, or a stop goes on without it", err)
 		}

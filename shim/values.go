@@ -23,6 +23,7 @@ type (
 	Rewrite   = sig.Rewrite
 	ExitMap   = preset.ExitCode
 	Preset    = preset.Preset
+	Request   = check.Request
 )
 
 // The values of flags that are words.
@@ -87,6 +88,12 @@ func ParseSchedule(text string) (stop.Schedule, error) { return stop.ParseSchedu
 
 // ParseHealth reads LISTEN[=TARGET].
 func ParseHealth(text string) (*check.Spec, error) { return check.Parse(text) }
+
+// IsRequest reports whether a value of --on-stop is a URL, or GET and a URL.
+func IsRequest(text string) bool { return check.IsRequest(text) }
+
+// ParseRequest reads a URL, or GET and a URL.
+func ParseRequest(text string) (*Request, error) { return check.ParseRequest(text) }
 
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
 func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }

@@ -132,7 +132,7 @@ func (l *lameduck) indexOf(flag string) int {
 }
 
 // distinctive matches flags that hardly any other program has.
-const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|on-stop|stop-schedule|` +
+const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|wait-url|on-stop|stop-schedule|` +
 	`ignore-probes|no-ignore-probes|count-port|ignore-port|ignore-peer|alive-file|health-during|parent-death-signal|` +
 	`termination-log)(=|$)`
 

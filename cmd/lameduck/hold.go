@@ -56,7 +56,7 @@ func entrypointHolds() (holds bool, because string) {
 		return ours, ""
 	}
 	cfg, err := configOf(argv, env)
-	for _, flag := range []string{"on-stop", "wait-gone", "until", "delay"} {
+	for _, flag := range []string{"on-stop", "wait-gone", "wait-url", "until", "delay"} {
 		if value, _ := cli.Lookup(env, shim.Variable(flag)); value != "" {
 			because = fmt.Sprintf(", because of %s, and without the flags of this hook", shim.Variable(flag))
 		}

@@ -34,6 +34,7 @@ var readers = map[string]reader{
 	"path":     one(parsePath),
 	"log":      one(parseTerminationLog),
 	"onstop":   one(parseOnStop),
+	"url":      one(parseURL),
 	"ports":    list(parsePort),
 	"peers":    list(parsePeer),
 	"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
@@ -262,8 +263,15 @@ func parseTerminationLog(text string) (string, error) {
 	return parsePath(text)
 }
 
-// parseOnStop reads a command, or a signal's name in capitals, alone.
+// parseURL reads a URL that is asked for by GET.
+func parseURL(text string) (*shim.Request, error) { return shim.ParseRequest("GET " + text) }
+
+// parseOnStop reads a command, or a signal's name in capitals or a request, alone.
 func parseOnStop(text string) (words []string, err error) {
+	if shim.IsRequest(text) {
+		_, err = shim.ParseRequest(text)
+		return []string{text}, err
+	}
 	words, err = parseCommand(text)
 	if err == nil && len(words) == 1 && looksLikeSignal(words[0]) {
 		var s shim.Signal

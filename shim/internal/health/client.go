@@ -143,7 +143,6 @@ func (l *Listener) connect(c *client) {
 		}
 		switch l.connectTarget(c.target, to) {
 		case nil:
-			l.opens.Add(1)
 			c.connected = true
 			return
 		case unix.EINPROGRESS, unix.EALREADY:
@@ -168,8 +167,8 @@ func (l *Listener) evict(c *client) { l.drop(c, c.last != theCommand) }
 // closeTarget closes the connection to the target, if any.
 func (l *Listener) closeTarget(c *client, reset bool) {
 	if c.target >= 0 {
-		closeSocket(c.target, reset)
 		l.markClosed(c.target)
+		closeSocket(c.target, reset)
 		c.target = -1
 		c.connected = false
 	}

@@ -18,8 +18,7 @@ type Listener struct {
 	inode   uint32
 	wake    int // an eventfd(2), written when the mode changes
 	mode    atomic.Uint32
-	opens   atomic.Uint64
-	proxiedConns
+	*Conns
 
 	// The rest belongs to Serve.
 	limits  limits
@@ -28,8 +27,9 @@ type Listener struct {
 	pollSet []unix.PollFd
 }
 
-// Open returns a Listener that listens; Serve accepts. Only Open can fail.
-func Open(s check.Spec) (*Listener, error) {
+// Open returns a Listener that listens, whose connections conns lists; Serve accepts. Only Open can
+// fail.
+func Open(s check.Spec, conns *Conns) (*Listener, error) {
 	if err := checkTarget(s.Target); err != nil {
 		return nil, err
 	}
@@ -44,8 +44,7 @@ func Open(s check.Spec) (*Listener, error) {
 	}
 	var stat unix.Stat_t
 	unix.Fstat(fd, &stat)
-	l := &Listener{targets: s.Targets(), inode: uint32(stat.Ino), wake: wake, limits: defaultLimits, fd: fd}
-	l.open = make(map[int]ProxiedConn)
+	l := &Listener{targets: s.Targets(), inode: uint32(stat.Ino), wake: wake, limits: defaultLimits, fd: fd, Conns: conns}
 	for i := range l.clients {
 		l.clients[i] = noClient(make([]byte, bufferLen), make([]byte, bufferLen))
 	}
@@ -66,11 +65,6 @@ func (l *Listener) currentMode() check.Mode { return check.Mode(l.mode.Load()) }
 
 // relays reports whether a new request is relayed.
 func (l *Listener) relays() bool { return l.currentMode() == check.Pass && len(l.targets) > 0 }
-
-// Opens returns how many connections of the listener the kernel counts as passive
-// opens: connections accepted here, and connections accepted by the target. The
-// kernel counts each connection a moment earlier.
-func (l *Listener) Opens() uint64 { return l.opens.Load() }
 
 // Serve answers checks, and does not return. It takes a thread while waiting.
 func (l *Listener) Serve() {

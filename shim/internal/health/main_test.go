@@ -39,7 +39,7 @@ type testListener struct {
 // open returns a listener that does not serve yet.
 func open(t *testing.T, s check.Spec) *testListener {
 	t.Helper()
-	l := testutil.Must(Open(s))
+	l := testutil.Must(Open(s, NewConns()))
 	l.limits = limits{greeting: time.Hour, request: time.Hour, kept: time.Hour, end: time.Hour, retry: time.Hour}
 	t.Cleanup(func() {
 		for i := range l.clients {

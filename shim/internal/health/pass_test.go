@@ -116,7 +116,7 @@ func TestOpenFails(t *testing.T) {
 		to(netip.MustParseAddrPort("192.0.2.1:8080")): "cannot pass health checks to 192.0.2.1:8080: " +
 			"not an address of this container; give :8080 for the port on loopback",
 	} {
-		if _, err := Open(spec); err == nil || err.Error() != want {
+		if _, err := Open(spec, NewConns()); err == nil || err.Error() != want {
 			t.Errorf("Open(%v) = %v, want %q", spec, err, want)
 		}
 	}
@@ -172,9 +172,9 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// TestProxiedConns: the list is bounded, and drops the oldest connections.
-func TestProxiedConns(t *testing.T) {
-	p := proxiedConns{open: map[int]ProxiedConn{}}
+// TestConns: the list is bounded, and drops the oldest connections.
+func TestConns(t *testing.T) {
+	p := NewConns()
 	conn := func(port int) ProxiedConn {
 		return ProxiedConn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(port))}
 	}

@@ -93,16 +93,15 @@ func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
 func (f *fakeEvents) FD() int      { return f.fd }
 func (f *fakeEvents) Close() error { f.closed = true; return nil }
 
-// fakeListener is a healthListener with these connections.
-type fakeListener struct {
+// fakeConns has these connections.
+type fakeConns struct {
 	opens uint64
 	conns []health.ProxiedConn
 	since time.Time
 }
 
-func (f *fakeListener) Inode() uint32 { return 7 }
-func (f *fakeListener) Opens() uint64 { return f.opens }
-func (f *fakeListener) Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn {
+func (f *fakeConns) Opens() uint64 { return f.opens }
+func (f *fakeConns) Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn {
 	f.since = since
 	return append(dst, f.conns...)
 }

@@ -40,7 +40,7 @@ type Observer struct {
 // the first sample, so that no connection is missed in between.
 func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
-	leavesOut := cfg.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
+	leavesOut := cfg.Own != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &Observer{
 		all:    cfg.EveryPort,
 		opens:  opens{comparable: !leavesOut},
@@ -56,9 +56,9 @@ func Open(cfg *Config) *Observer {
 	if !cfg.EveryPort {
 		q.Cgroup = o.source.ownCgroup()
 	}
-	if cfg.Health != nil {
-		o.proxied.listener = cfg.Health
-		q.Shim = cfg.Health.Inode()
+	if cfg.Own != nil {
+		o.proxied.own = cfg.Own
+		q.Shim = cfg.Shim
 	}
 	o.scope = scope.Find(q)
 	o.late = late{query: q, seen: map[uint32]bool{}}
@@ -68,7 +68,7 @@ func Open(cfg *Config) *Observer {
 	}
 	o.readEvents()
 	initial, err := o.counters()
-	o.opens.begin(initial, err, cfg.Health != nil)
+	o.opens.begin(initial, err, cfg.Own != nil)
 	if err != nil && o.Name() == SockDiag && !o.events.reporting() {
 		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
 	}
@@ -225,12 +225,12 @@ func (o *Observer) observeDeferred() error {
 	return nil
 }
 
-// counters reads the counters of TCP in the network namespace, without connections of
-// the health listener.
+// counters reads the counters of TCP in the network namespace, without connections of lameduck's
+// own.
 func (o *Observer) counters() (procfs.Counters, error) {
 	counters, err := procfs.Root("").Counters()
-	if o.proxied.listener != nil {
-		counters.PassiveOpens -= o.proxied.listener.Opens()
+	if o.proxied.own != nil {
+		counters.PassiveOpens -= o.proxied.own.Opens()
 	}
 	return counters, err
 }

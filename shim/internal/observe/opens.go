@@ -20,19 +20,19 @@ type opens struct {
 	segments     uint64          // InSegs at the latest sample
 }
 
-// lateSamples is how many samples later than the kernel a health listener may count a
+// lateSamples is how many samples later than the kernel lameduck may count its own
 // connection.
 const lateSamples = 3
 
-// begin sets the counters of the trigger. acceptsLate reports whether there is a health
-// listener.
-func (p *opens) begin(initial procfs.Counters, err error, acceptsLate bool) {
+// begin sets the counters of the trigger. countsLate reports whether lameduck has
+// connections of its own.
+func (p *opens) begin(initial procfs.Counters, err error, countsLate bool) {
 	p.comparable = p.comparable && err == nil
 	p.initial = initial
 	p.passiveOpens = initial.PassiveOpens
 	p.segments = initial.InSegs
 	p.recent = []uint64{initial.PassiveOpens}
-	if acceptsLate {
+	if countsLate {
 		p.recent = slices.Repeat(p.recent, 1+lateSamples)
 	}
 }

@@ -12,17 +12,16 @@ import (
 // events have low priority.
 const maxEventDelay = 5 * time.Second
 
-// healthListener is a health.Listener. Tests have another.
-type healthListener interface {
-	Inode() uint32
+// ownConns is a health.Conns. Tests have another.
+type ownConns interface {
 	Opens() uint64
 	Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn
 }
 
-// proxied knows the connections of the health listener to the command. Like all
-// connections of lameduck, they do not count.
+// proxied knows the connections of lameduck's own to the command, which do not count: health
+// checks that are passed on, and requests.
 type proxied struct {
-	listener  healthListener       // nil: health checks are not answered
+	own       ownConns             // nil: none
 	conns     []health.ProxiedConn // open in the latest sample, or closed within maxEventDelay before
 	previous  []health.ProxiedConn // conns of the sample before
 	sampledAt time.Time
@@ -33,22 +32,22 @@ type proxied struct {
 // defers reports whether a socket is a listener whose accept queue may hold proxied
 // connections.
 func (p *proxied) defers(s *tcp.Socket) bool {
-	return p.listener != nil && s.State == tcp.Listen && s.Unread > 0
+	return p.own != nil && s.State == tcp.Listen && s.Unread > 0
 }
 
-// update asks the health listener for its connections, after the sockets were listed: so
+// update asks for the connections, after the sockets were listed: so
 // none is missing. The result is whether health checks may have caused segments since the
 // previous sample; the kernel may send those that close a connection one interval later.
 func (p *proxied) update(now time.Time) (moved bool) {
-	if p.listener == nil {
+	if p.own == nil {
 		return false
 	}
-	opens := p.listener.Opens()
-	moving := opens != p.opens || len(p.listener.Proxied(nil, now)) > 0
+	opens := p.own.Opens()
+	moving := opens != p.opens || len(p.own.Proxied(nil, now)) > 0
 	moved = moving || p.moving
 	p.moving = moving
 	p.opens = opens
-	p.previous, p.conns = p.conns, p.listener.Proxied(p.previous[:0], p.sampledAt.Add(-maxEventDelay))
+	p.previous, p.conns = p.conns, p.own.Proxied(p.previous[:0], p.sampledAt.Add(-maxEventDelay))
 	p.sampledAt = now
 	return moved
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// check returns a connection of the health listener to the command.
-func check(port uint16) health.ProxiedConn {
+// healthCheck returns a connection of the health listener to the command.
+func healthCheck(port uint16) health.ProxiedConn {
 	target := netip.MustParseAddrPort("127.0.0.1:80")
 	return health.ProxiedConn{Local: netip.AddrPortFrom(target.Addr(), port), Target: target}
 }
@@ -21,8 +21,8 @@ func check(port uint16) health.ProxiedConn {
 // TestProxied: connections of the health listener that were accepted since the previous sample do
 // not count in the command's accept queue. A check may cause segments up to one sample after its end.
 func TestProxied(t *testing.T) {
-	f := &fakeListener{}
-	p := proxied{listener: f}
+	f := &fakeConns{}
+	p := proxied{own: f}
 	for i, cells := range tables.Rows(`
 		# opened so far | open, by port | in the accept queue | of which count | segments may be theirs
 		0 |     | 2 | 2 | false
@@ -37,9 +37,9 @@ func TestProxied(t *testing.T) {
 		fmt.Sscan(cells[0], &f.opens)
 		f.conns = nil
 		for port := range strings.FieldsSeq(cells[1]) {
-			f.conns = append(f.conns, check(uint16(port[0]-'0')))
+			f.conns = append(f.conns, healthCheck(uint16(port[0]-'0')))
 		}
-		queue := tcp.Socket{State: tcp.Listen, Local: check(0).Target}
+		queue := tcp.Socket{State: tcp.Listen, Local: healthCheck(0).Target}
 		fmt.Sscan(cells[2], &queue.Unread)
 		if p.defers(&queue) != (queue.Unread > 0) {
 			t.Errorf("sample %d: deferred is %v", i, p.defers(&queue))

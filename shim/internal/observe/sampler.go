@@ -1,9 +1,12 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/closer"
@@ -51,14 +54,20 @@ type Sampler struct {
 	snapshot     Snapshot
 	asker        *letgo.Asker
 	closer       closer.Closer
-	watching     bool      // kept connections are to be closed soon
-	lastServedAt time.Time // when there was a listener or a connection last; zero: never
+	watching     bool         // kept connections are to be closed soon
+	lastServedAt time.Time    // when there was a listener or a connection last; zero: never
+	urlStatus    atomic.Int32 // of the last answer of Config.WaitURL; 0: none; urlDone: nothing to wait for
 }
 
 // Start takes samples from now on, until the process ends. Each snapshot is sent to out,
 // which has room for one, and handled before the next sample: the receiver calls Continue.
 func Start(cfg Config, out chan Snapshot) *Sampler {
 	s := newSampler(cfg, out)
+	s.urlStatus.Store(urlDone)
+	if cfg.WaitURL != nil {
+		s.urlStatus.Store(0)
+		go s.askURL()
+	}
 	go s.run()
 	return s
 }
@@ -180,6 +189,29 @@ func (s *Sampler) close(next time.Time) {
 	}
 }
 
+// urlInterval is the time between two requests for Config.WaitURL, and urlTimeout how long an
+// answer may take.
+const (
+	urlInterval = time.Second
+	urlTimeout  = 10 * time.Second
+	urlDone     = 200
+)
+
+// askURL asks for Config.WaitURL until there is nothing to wait for, or the hold is over.
+func (s *Sampler) askURL() {
+	for !s.slowed.Load() {
+		status, err := s.cfg.Own.Ask(s.cfg.WaitURL, urlTimeout)
+		if errors.Is(err, unix.ECONNREFUSED) {
+			status = urlDone
+		}
+		s.urlStatus.Store(int32(status))
+		if status == urlDone {
+			return
+		}
+		time.Sleep(urlInterval)
+	}
+}
+
 // scan finds the listeners: all of them before the first sample, and then new ones as long as
 // the hold lasts.
 func (s *Sampler) scan() {
@@ -215,6 +247,14 @@ func (s *Sampler) take(now time.Time) {
 		if alive.Present(path) {
 			next.PathsPresent = append(next.PathsPresent, path)
 		}
+	}
+	switch status := s.urlStatus.Load(); status {
+	case urlDone:
+		next.URLState = ""
+	case 0:
+		next.URLState = "has not answered"
+	default:
+		next.URLState = fmt.Sprint("answers ", status)
 	}
 }
 

@@ -36,7 +36,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 }
 
 // decide reports whether a connection is to ourselves: the other end is a socket of the
-// container or of the health listener. A decision is final if it is, or if the other end was
+// container or lameduck's own. A decision is final if it is, or if the other end was
 // found.
 func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]

@@ -38,7 +38,7 @@ func TestSelf(t *testing.T) {
 			t.Errorf("sample %d: incomplete is %v", i, got.Incomplete)
 		}
 	}
-	proxied := check(9)
+	proxied := healthCheck(9)
 	o.proxied.conns = append(o.proxied.conns, proxied)
 	excluded := []tcp.Socket{ours, {Cookie: 9, Local: proxied.Target, Remote: proxied.Local}}
 	counted := []tcp.Socket{theirs, local(8), {Local: serverEnd, Remote: clientEnd}}

@@ -3,6 +3,7 @@ package observe
 import (
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
@@ -16,9 +17,11 @@ type Config struct {
 	Traffic traffic.Config
 	Ports   []uint16 // local TCP ports that count; empty: the ports of the container's listeners
 
-	WholePIDNamespace bool             // every process of the PID namespace is the container's
-	Health            *health.Listener // connections of the health listener do not count; nil: no listener
-	WaitGone          []string         // each snapshot reports the existing paths
+	WholePIDNamespace bool           // every process of the PID namespace is the container's
+	Own               *health.Conns  // connections of lameduck's own, which do not count; nil: none
+	Shim              uint32         // inode of the health listener; 0: none
+	WaitGone          []string       // each snapshot reports the existing paths
+	WaitURL           *check.Request // and the state of the URL until it answers 200, or refuses; nil: none
 
 	// A sample is taken when the floor has passed, when a search for a lull may begin, and twice
 	// just before the hold ends in any case.
@@ -56,4 +59,5 @@ type Snapshot struct {
 	NotHTTP2     []uint16      // ports of Config.Traffic.Goaway on which something else is spoken
 
 	PathsPresent []string // the existing paths of Config.WaitGone
+	URLState     string   // what Config.WaitURL did last, as in "answers 503"; "": nothing to wait for
 }

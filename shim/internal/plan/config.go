@@ -41,12 +41,14 @@ type Config struct {
 	MaxDelay time.Duration `group:"Hold:" type:"length" placeholder:"DUR" needs:"hold"`
 	// Paths: hold while any of them exists.
 	WaitGone []string `group:"Hold:" type:"paths" placeholder:"PATH"`
+	// Hold until it answers 200 or refuses the connection; nil: no URL.
+	WaitURL *check.Request `group:"Hold:" name:"wait-url" type:"url" placeholder:"URL"`
 	// Close the connections that clients keep while they are idle, once nothing new comes.
 	CloseIdle bool `group:"Hold:" type:"bool" needs:"quiet"`
 	// The local ports of HTTP/2 without TLS, and nothing else: GOAWAY is sent once nothing new comes.
 	Goaway []uint16 `group:"Hold:" type:"ports" placeholder:"PORT,..." needs:"quiet"`
-	// The program to run when the stop begins, and its arguments; or a signal's name alone.
-	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|SIG" needs:"commandOrHold"`
+	// The program to run when the stop begins, and its arguments; or a signal's name or a request alone.
+	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|URL|SIG" needs:"commandOrHold"`
 
 	// How long the silence must last; 0: the default.
 	QuietFor time.Duration `group:"Traffic:" type:"length" placeholder:"DUR" needs:"until"`

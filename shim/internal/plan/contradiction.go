@@ -51,11 +51,11 @@ func (c *Config) contradiction() error {
 // is left for.
 func (c *Config) misfit(f fit) error {
 	switch {
-	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.onStopRuns()):
+	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.WaitURL != nil || c.onStopRuns()):
 		remedy := report.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
 			c.graceFor(time.Second))
 		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
-			"(LAMEDUCK_WAIT_GONE) and --on-stop (LAMEDUCK_ON_STOP) need", cmp.Or(c.givenTimes(), "the grace period"))
+			"(LAMEDUCK_WAIT_GONE), --wait-url (LAMEDUCK_WAIT_URL) and --on-stop (LAMEDUCK_ON_STOP) need", cmp.Or(c.givenTimes(), "the grace period"))
 	case f.fits || f.assumedFrom != "":
 		return nil
 	}

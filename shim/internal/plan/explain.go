@@ -180,6 +180,9 @@ func (e *explanation) hold(begin, endsEarly string) {
 	for _, path := range e.WaitGone {
 		until = append(until, quote.Word(path)+" is gone")
 	}
+	if e.WaitURL != nil {
+		until = append(until, e.WaitURL.URL+" answers 200 or refuses")
+	}
 	if e.onStopRuns() {
 		until = append(until, "--on-stop has ended")
 	}
@@ -191,7 +194,10 @@ func (e *explanation) hold(begin, endsEarly string) {
 	default:
 		e.say("%s until %s, at most %s", begin, strings.Join(until, ", and "), e.MaxHold)
 	}
-	if e.onStopRuns() {
+	switch request := e.Request(); {
+	case request != nil:
+		e.say("  meanwhile sends %v", request)
+	case e.onStopRuns():
 		e.say("  meanwhile runs %s", quote.Shell(e.OnStop))
 	}
 	if told := e.Stop.Tell; told != 0 {

@@ -96,6 +96,9 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		Systemd:     isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
 		Server:      known.Name, ClosesKept: known.ClosesKept, Caveat: known.Caveat,
 	}
+	if c.WaitURL != nil {
+		p.Terms.WaitURL = c.WaitURL.URL
+	}
 	tell, tellWarning, err := p.tell()
 	if err := cmp.Or(c.contradiction(), c.misfit(f), err); err != nil {
 		return nil, err
@@ -158,7 +161,7 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 	}
 	return stop.Gate{
 		Floor: c.Delay, Ceiling: ceiling, UnseenFloor: min(unseenFloor, ceiling),
-		Until: c.Until, WaitGone: len(c.WaitGone) > 0, OnStop: c.onStopRuns(),
+		Until: c.Until, WaitGone: len(c.WaitGone) > 0 || c.WaitURL != nil, OnStop: c.onStopRuns(),
 	}
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -21,7 +22,15 @@ func (c *Config) onStopSignal() sig.Signal {
 	return s
 }
 
-// onStopRuns reports whether --on-stop runs a program.
+// Request returns the request that --on-stop sends; nil: none.
+func (c *Config) Request() (r *check.Request) {
+	if len(c.OnStop) == 1 && check.IsRequest(c.OnStop[0]) {
+		r, _ = check.ParseRequest(c.OnStop[0])
+	}
+	return r
+}
+
+// onStopRuns reports whether --on-stop runs a program, or sends a request.
 func (c *Config) onStopRuns() bool { return len(c.OnStop) > 0 && c.onStopSignal() == 0 }
 
 // ending are the signals by which programs end whatever their preset.

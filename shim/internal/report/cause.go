@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -10,7 +11,7 @@ import (
 )
 
 // prolonged returns what kept the hold up beyond its floor, in words, and the traffic if it
-// was traffic. A --wait-gone path or --on-stop comes before traffic that had been silent for
+// was traffic. --wait-gone, --wait-url and --on-stop come before traffic that had been silent for
 // long enough.
 func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	floor, held := s.Gate.Floor, s.after(s.endedAt())
@@ -23,16 +24,26 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		required = max(floor, max(s.after(c.At), 0)+s.TrafficConfig.QuietFor)
 	}
 	otherLasted := held >= required+time.Second // samples are up to a second apart
-	onStopLasted := s.endedAt().Sub(s.OnStopUntil).Abs() < time.Second
+	onStopUntil := s.OnStopUntil
+	if s.Gate.OnStop && s.Ended == "" {
+		onStopUntil = cmp.Or(onStopUntil, s.Now)
+	}
+	onStopLasted := s.endedAt().Sub(onStopUntil).Abs() < time.Second
+	others := s.WaitGone
+	if s.WaitURL != "" {
+		others = append(slices.Clip(others), s.WaitURL)
+	}
 	switch {
+	case s.InHold.URLState != "":
+		words = say(byURL, pathWord(s.WaitURL), s.InHold.URLState)
 	case len(s.InHold.PathsPresent) > 0:
-		words = say(byPath, pathWord(s.InHold.PathsPresent[0]))
+		words = pathWord(s.InHold.PathsPresent[0])
 	case otherLasted && onStopLasted:
-		words = say(byOnStop, s.when(s.OnStopUntil))
-	case otherLasted && len(s.WaitGone) == 1:
-		words = say(byPath, pathWord(s.WaitGone[0]))
-	case otherLasted && len(s.WaitGone) > 1:
-		words = say(byOnePath, pathWord(s.WaitGone[0]), pathWord(s.WaitGone[1]))
+		words = say(byOnStop, s.when(onStopUntil))
+	case otherLasted && len(others) == 1:
+		words = pathWord(others[0])
+	case otherLasted && len(others) > 1:
+		words = say(byOne, pathWord(others[0]), pathWord(others[1]))
 	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
 	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
 		sentence := byTraffic[c.Kind]

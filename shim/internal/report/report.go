@@ -19,6 +19,7 @@ type Terms struct {
 	TrafficConfig *traffic.Config
 	Hook          bool          // a preStop hook holds beside PID 1, and sends no signal
 	WaitGone      []string      // the paths of --wait-gone
+	WaitURL       string        // of --wait-url; "": none
 	GraceAssumed  bool          // the grace period was not given
 	AssumedFrom   string        // where the assumed grace period comes from: "Kubernetes"
 	LongerGrace   time.Duration // that a hold needs which is longer by --quiet-for than the ceiling
@@ -41,6 +42,7 @@ type Observation struct {
 	LatePorts       []uint16 // ports opened by the container since the trigger
 	Unseen          []string // where else the container serves and cannot be observed, in words
 	PathsPresent    []string // existing paths of --wait-gone
+	URLState        string   // what WaitURL did last, as in "answers 503"; "": it is not waited for
 }
 
 // sees reports whether a source showed connections.
@@ -94,6 +96,7 @@ func (s *Stop) plannedHold() string {
 	for _, path := range s.WaitGone {
 		until.add(true, pathGone, pathWord(path))
 	}
+	until.add(s.WaitURL != "", urlAnswers, s.WaitURL)
 	until.add(s.Gate.OnStop, onStopEnded)
 	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
 	switch {
@@ -125,6 +128,18 @@ func (s *Stop) Conclusion() []string {
 		outcome += "; " + strings.Join(s.arrivals(), "; ")
 	}
 	return s.lines(outcome)
+}
+
+// Continuation returns the line for a hold that goes on: for whom.
+func (s *Stop) Continuation() []string {
+	line := s.trigger() + ": " + say(atTime, stillHolding, s.when(s.Now))
+	if risk := s.atRisk(); len(risk) > 0 {
+		line += ": " + strings.Join(risk, ", ")
+	}
+	if cause, _ := s.prolonged(); cause != "" {
+		line += "; " + say(heldBy, cause)
+	}
+	return []string{line}
 }
 
 // Late returns the lines for one second before the end of the grace period, if the command

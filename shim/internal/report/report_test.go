@@ -45,7 +45,7 @@ func TestReport(t *testing.T) {
 		fmt.Fprintf(&b, "%s\n\n", Encode(figures))
 	}
 	lines := map[string]func(s *Stop) []string{
-		"begin": (*Stop).Announcement, "late": (*Stop).Late, "end": (*Stop).Conclusion,
+		"begin": (*Stop).Announcement, "late": (*Stop).Late, "goes-on": (*Stop).Continuation, "end": (*Stop).Conclusion,
 		"unreported": func(s *Stop) []string {
 			text, tooShort := s.Unreported()
 			if tooShort != strings.Contains(text, workersNeedTime) {

@@ -75,6 +75,7 @@ const (
 	holdUpTo    = "up to %s until %s"
 	holdFromTo  = "%s to %s until %s"
 	pathGone    = "%s is gone"
+	urlAnswers  = "%s answers 200"
 	onStopEnded = "--on-stop has ended"
 	holdingThen = "holding %s, then %v; a second %v ends the wait"
 	killAfter   = "KILL %s after the first signal"
@@ -167,8 +168,8 @@ var byTraffic = map[traffic.CauseKind]string{
 const (
 	heldBy       = "held by %s"
 	byUnanswered = "bytes %[2]s, never answered, until +%[1]s"
-	byPath       = "%s, which existed until the end"
-	byOnePath    = "one of %s and %s, which existed until the end"
+	byOne        = "one of %s and %s"
+	byURL        = "%s, which %s"
 	byOnStop     = "--on-stop, which ran until +%s"
 	fromPeer     = "from %v"
 	fromUnknown  = "from an unknown peer"

@@ -29,6 +29,7 @@ const (
 	RunOnStop                       // start the --on-stop command
 	KillOnStop                      // kill the --on-stop command
 	ReportStart                     // report the start of the sequence
+	ReportHold                      // report that the hold goes on
 	ReportLate                      // report the state of the sequence ReportMargin before the grace period ends
 	ReportEnd                       // report how the sequence ended
 	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once: no hold was asked for
@@ -42,7 +43,7 @@ const (
 var scriptWords = [...]string{
 	"forward *", "send *", "tell *", "continue", "give terminal", "stop self *", "give terminal or stop",
 	"term group *", "signal remaining", "signal last", "look for server", "kill descendants", "start sampling",
-	"stop health", "run on-stop", "kill on-stop", "report start", "report late", "report end",
+	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
 }
 

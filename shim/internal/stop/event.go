@@ -53,7 +53,7 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	Waiting bool // with Sampled: a --wait-gone path still exists; with NoneAtWork: somebody may have written to what is left
+	Waiting bool // with Sampled: WaitGone of the gate goes on; with NoneAtWork: somebody may have written to what is left
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
 

@@ -18,7 +18,7 @@ var choices = []string{
 	"--delay=500ms --delay=2s --delay=9s",
 	"--until=settled --until=quiet --until=drained",
 	"--max-delay=10s --max-delay=12s",
-	"--wait-gone=/x",
+	"--wait-gone=/x --wait-url=http://localhost:1/",
 	"--on-stop=x --on-stop=USR1 --on-stop=USR2",
 	"--linger=0s --linger=1s --linger=5s",
 	"--kill-after=1s --kill-after=30s",

@@ -30,7 +30,7 @@ type Gate struct {
 	Ceiling     time.Duration // the longest hold, if the hold has a condition
 	Until       Reason        // the condition: Settled, Quiet or Drained; empty: the hold is not adaptive
 
-	WaitGone bool // hold while a --wait-gone path exists
+	WaitGone bool // hold while a --wait-gone path exists, or --wait-url answers otherwise than with 200
 	OnStop   bool // hold while the --on-stop command runs
 }
 

@@ -2,6 +2,9 @@ package stop
 
 import "time"
 
+// holdReports is the time between two of ReportHold.
+const holdReports = time.Minute
+
 // beginHold begins the hold, and ends a hold of length zero at once.
 func (m *Machine) beginHold() {
 	gate := &m.cfg.Gate
@@ -17,6 +20,7 @@ func (m *Machine) beginHold() {
 		return
 	}
 	m.due[holdEnd] = m.now.Add(gate.MaxHold())
+	m.due[longHold] = m.now.Add(holdReports)
 	m.sample.Waiting = gate.WaitGone
 	if gate.OnStop {
 		m.onStopRunning = true
@@ -83,7 +87,7 @@ func (m *Machine) noteHoldEnd(why Reason) {
 		m.abandonSearch()
 	}
 	m.searchFor = ""
-	m.due[holdEnd] = time.Time{}
+	m.due[holdEnd], m.due[longHold] = time.Time{}, time.Time{}
 	m.record.Ended, m.record.EndedAt = why, m.now
 }
 

@@ -76,6 +76,7 @@ const (
 	lastWave   // what does not handle its signal had readTime
 	look       // the processes that lameduck is not the parent of are looked at
 	lateReport // ReportLate
+	longHold   // ReportHold
 	deadlines  // their number
 )
 
@@ -307,6 +308,9 @@ func (m *Machine) onTick() {
 			m.lookAgain()
 		case lateReport:
 			m.do(ReportLate)
+		case longHold:
+			m.due[longHold] = m.now.Add(holdReports)
+			m.do(ReportHold)
 		}
 	}
 }

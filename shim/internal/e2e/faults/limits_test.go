@@ -34,7 +34,7 @@ func TestFullPids(t *testing.T) {
 func fillPids(t *testing.T, when, faults string, stuck bool) {
 	group, health := newCgroup(t, "pids"), box.FreeAddr()
 	r, w := pipeEnds(t, "pipe")
-	flags := "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --health=" + health
+	flags := "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --wait-url=http://127.0.0.1:1/ --health=" + health
 	if when == "before the trigger" {
 		flags += " --on-stop=true" // cannot run
 	}

@@ -23,9 +23,10 @@ func TestOwnFaults(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	const flags = "--preset=auto --delay=0.5 --until=quiet --quiet-for=0.3 --max-delay=2 --grace-period=60 -r TERM:USR1 -r INT:INT"
+	const flags = "--preset=auto --delay=0.5 --until=quiet --quiet-for=0.3 --max-delay=2 --grace-period=60 -r TERM:USR1 -r INT:INT " +
+		"--on-stop=http://127.0.0.1:1/"
 	for _, at := range []string{
-		"", "next", "fromOutside", "startSampling", "sampler", "writeLine", "writeTermlog", "ReleaseInherited", "Reap",
+		"", "next", "fromOutside", "startSampling", "ask", "sampler", "writeLine", "writeTermlog", "ReleaseInherited", "Reap",
 		"Kill", "Signals", "Program",
 	} {
 		t.Run("at "+at, func(t *testing.T) {

@@ -64,6 +64,8 @@ func setFlag(cfg *plan.Config, name, value string) (err error) {
 			*at = map[string]check.Mode{"pass": check.Pass, "fail": check.Fail, "close": check.Close}[value]
 		case **check.Spec:
 			*at, err = check.Parse(value)
+		case **check.Request:
+			*at, err = check.ParseRequest("GET " + value)
 		case *[]string:
 			*at = append(*at, value)
 		case *[]uint16:

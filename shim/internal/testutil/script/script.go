@@ -21,6 +21,7 @@
 //	inside NAME       a signal to lameduck, from a process of the container
 //	early NAME        a signal to lameduck before the start of the command
 //	hook EVENT        --on-stop ends, as the command does
+//	answered [ERROR]  the request of --on-stop is answered
 //	old EVENT         a sample that was taken some time ago
 //	executes PROGRAM  the command executes another program
 //	frozen DURATION   lameduck is stopped for so long, as by the freezer of its control group

@@ -1,0 +1,64 @@
+package check
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Request is an HTTP request, as --on-stop and --wait-url have it.
+type Request struct {
+	Method string // POST or GET
+	URL    string // as given
+	Host   string // as in the URL
+	Path   string // with the query; of a Unix socket, after the path of the socket
+	Unix   bool
+	target netip.AddrPort // without an address: loopback
+}
+
+// IsRequest reports whether a text is meant for ParseRequest.
+func IsRequest(text string) bool {
+	scheme, _, found := strings.Cut(strings.TrimPrefix(text, "GET "), ":")
+	return found && (scheme == "http" || scheme == "https" || scheme == "unix")
+}
+
+// ParseRequest parses a URL, which is sent a POST, or "GET " and a URL. The host is a numeric
+// address or localhost, since nothing resolves names.
+func ParseRequest(text string) (*Request, error) {
+	url, isGet := strings.CutPrefix(text, "GET ")
+	r := &Request{Method: "POST", URL: url, Host: "localhost"}
+	if isGet {
+		r.Method = "GET"
+	}
+	r.Path, r.Unix = strings.CutPrefix(url, "unix:/")
+	rest, isHTTP := strings.CutPrefix(url, "http://")
+	isPlain := !strings.ContainsFunc(url, func(c rune) bool { return c <= ' ' || c > '~' })
+	if isHTTP {
+		end := strings.IndexAny(rest+"/", "/?")
+		r.Host, r.Path = rest[:end], strings.TrimPrefix(rest[end:], "/")
+		isHTTP = !strings.HasPrefix(r.Host, ":") && parseAddress(&r.target, "", addressOf(r.Host)) == nil
+	}
+	r.Path = "/" + r.Path
+	if !isPlain || !isHTTP && !r.Unix {
+		return nil, fmt.Errorf("invalid URL %q: give http://ADDRESS:PORT/PATH, with a numeric address or localhost "+
+			"(no name is resolved), or unix:/SOCKET/PATH", url)
+	}
+	return r, nil
+}
+
+// addressOf returns the host of a URL as parseAddress takes it.
+func addressOf(host string) string {
+	if host != "" && strings.LastIndexByte(host, ':') <= strings.LastIndexByte(host, ']') {
+		host += ":80"
+	}
+	if port, isLocal := strings.CutPrefix(host, "localhost:"); isLocal {
+		return ":" + port
+	}
+	return host
+}
+
+// Targets returns the addresses to try, in order; none for a Unix socket.
+func (r *Request) Targets() []netip.AddrPort { return Spec{Target: r.target}.Targets() }
+
+// String returns the method and the URL.
+func (r *Request) String() string { return r.Method + " " + r.URL }

@@ -1,0 +1,112 @@
+package health
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// serveOnce reads the head of a request, and sends pieces of an answer; "wait" keeps the connection
+// open. It returns the head.
+func serveOnce(l net.Listener, pieces []string) chan string {
+	head := make(chan string, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		text := ""
+		for b := make([]byte, 1); !strings.HasSuffix(text, "\r\n\r\n"); text += string(b) {
+			if _, err := conn.Read(b); err != nil {
+				break
+			}
+		}
+		head <- text
+		for _, piece := range pieces {
+			if piece == "wait" {
+				io.Copy(io.Discard, conn)
+				return
+			}
+			io.WriteString(conn, piece)
+		}
+	}()
+	return head
+}
+
+// TestAsk: the status of the answer, or why there is none, over TCP and a Unix socket. A server may
+// keep the connection open. The connections over TCP are listed.
+func TestAsk(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# what the server sends | the outcome
+		HTTP/1.1 200 OK\r\n\r\n             | 200 <nil>
+		HTTP/1.0 503 Unavailable\r\n\r\nbody | 503 <nil>
+		HTTP/1.1 2,04 No,\r\n               | 204 <nil>
+		HTTP/1.1 200 OK\r\n,wait            | 200 <nil>
+		HTTP/1.1 200 OK                     | 0 no answer in HTTP/1
+		HTTP/2 200\r\n                      | 0 no answer in HTTP/1
+		SSH-2.0-OpenSSH\r\n,wait            | 0 no answer in HTTP/1
+		                                    | 0 no answer in HTTP/1
+		wait                                | 0 no answer
+	`) {
+		for _, network := range []string{"tcp", "unix"} {
+			pieces := strings.Split(strings.ReplaceAll(cells[0], `\r\n`, "\r\n"), ",")
+			dir := t.TempDir()
+			l := testutil.Must(net.Listen(network, map[string]string{"tcp": "127.0.0.1:0", "unix": dir + "/s"}[network]))
+			host, url := l.Addr().String(), "http://"+l.Addr().String()
+			if network == "unix" {
+				host, url = "localhost", "unix:"+dir+"/s"
+			}
+			head := serveOnce(l, pieces)
+			limit := testutil.Patience
+			if cells[1] == "0 no answer" {
+				limit = 100 * time.Millisecond
+			}
+			conns := NewConns()
+			status, err := conns.Ask(testutil.Must(check.ParseRequest("GET "+url+"/a/b?c")), limit)
+			if got := fmt.Sprint(status, " ", err); got != cells[1] {
+				t.Errorf("%s, %q: %s, want %s", network, pieces, got, cells[1])
+			}
+			if got := <-head; !strings.HasPrefix(got, "GET /a/b?c HTTP/1.1\r\nHost: "+host+"\r\n") {
+				t.Errorf("%s: sent %q", network, got)
+			}
+			isListed := conns.Opens() == 1 && len(conns.Proxied(nil, time.Now().Add(-time.Minute))) == 1
+			if isListed != (network == "tcp") {
+				t.Errorf("%s: %d opened, %v", network, conns.Opens(), conns.Proxied(nil, time.Time{}))
+			}
+			l.Close()
+		}
+	}
+}
+
+// TestAskNobody: a connection that is refused, and one that is not accepted. On localhost the second
+// address is tried.
+func TestAskNobody(t *testing.T) {
+	l, at := listenAt(t, "[::1]:0")
+	url := fmt.Sprintf("http://localhost:%d/", at.Port())
+	head := serveOnce(l, []string{"HTTP/1.1 200 OK\r\n\r\n"})
+	ask := func(limit time.Duration) (int, error) {
+		return NewConns().Ask(testutil.Must(check.ParseRequest(url)), limit)
+	}
+	status, err := ask(testutil.Patience)
+	if status != 200 || !strings.HasPrefix(<-head, "POST / ") {
+		t.Errorf("%d, %v", status, err)
+	}
+	l.Close()
+	if status, err = ask(testutil.Patience); err != unix.ECONNREFUSED {
+		t.Errorf("%d, %v; want a refusal", status, err)
+	}
+	url = "unix:" + t.TempDir() + "/none/x"
+	if status, err = ask(testutil.Patience); err != unix.ECONNREFUSED {
+		t.Errorf("%d, %v; want a refusal", status, err)
+	}
+}
