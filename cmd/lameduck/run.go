@@ -58,6 +58,8 @@ func hintAbout(command string) string {
 		return "a subcommand has to be the first word, before any flag"
 	case command == "lint":
 		return "the linter is another program, lameduck-lint"
+	case cli.Meant(command) != "":
+		return "did you mean lameduck " + cli.Meant(command) + "?"
 	case strings.Contains(command, " "):
 		return "no shell splits it into words: make each word an item of its own"
 	case unicode.Is(unicode.Pd, first) && first != '-':

@@ -217,6 +217,12 @@ func first(flags []*kong.Flag, is func(*kong.Flag) bool) *kong.Flag {
 // subcommands are words with a meaning of their own at the beginning of a line.
 var subcommands = []string{"hold", "watch", "install", "presets"}
 
+// Meant returns the subcommand or the flag that a word in the place of a subcommand probably stands
+// for, or "".
+func Meant(word string) string {
+	return nearest(word, append([]string{"--help", "--version", "--explain"}, subcommands...))
+}
+
 // IsSubcommand reports whether a word is the name of a subcommand.
 func IsSubcommand(word string) bool { return slices.Contains(subcommands, word) }
 

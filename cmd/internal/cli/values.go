@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -186,7 +187,7 @@ func signalNames() (names []string) {
 
 // otherServers have no preset, and names like those of servers that have one. The signal of
 // another server may cut all requests.
-var otherServers = []string{"thttpd"}
+var otherServers = []string{"thttpd", "none"}
 
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
@@ -202,7 +203,8 @@ func ParsePreset(text string) (string, error) {
 		return shim.AutoPreset, nil
 	}
 	remedy := "give that of the server that gets the signal, or auto"
-	if near := nearest(text, names); near != "" && !slices.Contains(otherServers, text) {
+	image, _, _ := strings.Cut(path.Base(text), ":") // nginx:1.29
+	if near := nearest(image, names); near != "" && !slices.Contains(otherServers, text) {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
 	return "", fmt.Errorf("unknown preset %q: %s (lameduck presets lists them)", text, remedy)

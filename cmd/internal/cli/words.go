@@ -54,10 +54,35 @@ func SplitWords(text string) (words []string, err error) {
 // maxTypos is the largest number of edits between a mistyped name and the one that was meant.
 const maxTypos = 2
 
-// nearest returns the candidate that name probably stands for: the one with the fewest edits,
-// if those are few, or "". Case and the choice of hyphen or underscore do not count.
+// synonyms are names that others have for what a flag of ours does, and the words that people try in
+// place of a subcommand.
+var synonyms = map[string]string{
+	"explain":                       "--explain",
+	"grace":                         "grace-period",
+	"help":                          "--help",
+	"port":                          "count-port",
+	"ports":                         "count-port",
+	"preset":                        "presets",
+	"sleep":                         "delay",
+	"terminationgraceperiodseconds": "grace-period",
+	"timeout":                       "grace-period",
+	"v":                             "log-level",
+	"verbose":                       "log-level",
+	"version":                       "--version",
+}
+
+// nearest returns the candidate that name probably stands for: a synonym, or the one with the fewest
+// edits, if those are few, or "". Case and the choice of hyphen or underscore do not count.
 func nearest(name string, candidates []string) (near string) {
 	plain := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
+	bare := func(name string) string { return strings.TrimLeft(strings.TrimPrefix(plain(name), "lameduck"), "-") }
+	if meant := synonyms[bare(name)]; meant != "" {
+		for _, c := range candidates {
+			if c == meant || bare(c) == meant {
+				return c
+			}
+		}
+	}
 	for n := range min(maxTypos, len(name)/2) + 1 {
 		for _, c := range candidates {
 			if isNear(plain(name), plain(c), n) {
