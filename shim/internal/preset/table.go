@@ -81,8 +81,10 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "gunicorn",
 			Programs: []string{"gunicorn", "gunicorn3"},
 			Schedule: "TERM",
-			Says: "closes its listeners, finishes the requests within graceful_timeout (30 s) and exits; " +
+			Says: "closes its listeners, finishes the requests within graceful_timeout and exits; " +
 				"QUIT and INT cut",
+			Caveat: "requests get graceful_timeout after TERM (30 s unless configured): let the grace " +
+				"period leave more after the hold (--grace-period, --max-delay), or give a shorter one",
 			Source: "Gunicorn documentation, Signal Handling",
 			Proven: true,
 			Kept: "sync workers, the default, keep none; gthread workers leave requests on kept " +
@@ -172,8 +174,8 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"envoy"},
 			Schedule: "TERM",
 			Says:     "exits at once and cuts all",
-			Caveat: "Envoy never drains at a stop: let the hold do it, with --until=drained (POST " +
-				"/drain_listeners?graceful to its admin interface asks clients to leave)",
+			Caveat: "Envoy never drains at a stop: let the hold do it, with --until=drained and " +
+				"--on-stop=http://127.0.0.1:9901/drain_listeners?graceful, which asks clients to leave",
 			Source: "Envoy documentation, Draining, and Administration interface, drain_listeners",
 		}, {
 			Name:     "varnish",
