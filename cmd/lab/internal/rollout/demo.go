@@ -65,7 +65,6 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 		for _, r := range trials[len(trials)-1].Stops[0].Reports {
 			fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
 		}
-		fmt.Fprintln(out)
 		return trials
 	})
 }
