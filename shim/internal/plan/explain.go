@@ -138,7 +138,11 @@ func (e *explanation) duringStop() {
 		e.say("%s: does not hold", begin)
 	}
 	first := e.steps(e.Starts[0].Steps)
-	e.say("  then %s", first)
+	orOther := ""
+	if e.Config.Preset == preset.Auto && e.Server == nil && e.Schedule == nil {
+		orOther = ", or as the server's preset says, if there is one"
+	}
+	e.say("  then %s%s", first, orOther)
 	for _, start := range e.Starts[1:] {
 		if steps := e.steps(start.Steps); steps != first {
 			e.say("  if %v came: %s", start.Signal, steps)
@@ -297,7 +301,10 @@ func (e *explanation) graceNeeded() {
 		if kill, kills := e.lastSignal(); kills {
 			left = min(left, kill)
 		}
-		text += report.InWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
+		text += report.InWords(": %s for the hold", e.MaxHold)
+		if e.Starts[0].Steps.FirstSignal(sig.TERM) != sig.KILL {
+			text += report.InWords(", and %s for the command to stop by itself", left)
+		}
 	}
 	if e.GraceAssumed {
 		text += report.InWords("; %s is assumed: give --grace-period", e.Grace)
