@@ -163,6 +163,10 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	default:
 		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
+	if unserved := s.Scope.Unserved; len(unserved) > 0 && len(l.sample.Scope.Unserved) == 0 {
+		l.log(Warn, "nothing listens on %s: every port of the container counts",
+			plan.Flag("count-port", report.PortList(unserved)))
+	}
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
 		flag := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"
 		if !l.plan.CloseIdle {

@@ -61,6 +61,9 @@ func Open(cfg *Config) *Observer {
 		q.Shim = cfg.Shim
 	}
 	o.scope = scope.Find(q)
+	if len(o.scope.Unserved) > 0 {
+		q.Given = nil
+	}
 	o.late = late{query: q, seen: map[uint32]bool{}}
 	o.markSeen(listeners)
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {

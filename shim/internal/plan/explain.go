@@ -216,6 +216,9 @@ func (e *explanation) hold(begin, endsEarly string) {
 			traffic.IgnoreProbesPatiently: patiently,
 		}[e.Probes])
 	}
+	if len(e.CountPorts) > 0 && e.Until != Elapsed {
+		e.say("  other ports than %s count only if nothing listens there", report.PortList(e.CountPorts))
+	}
 	if e.CloseIdle {
 		e.say("  when no new connection has come for a second: " +
 			"closes the clients' kept connections while they are idle")

@@ -39,6 +39,7 @@ func Decide(f Facts) Scope {
 	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
 	} else {
+		s.Unserved = f.Given
 		s.Ports = portsOf(f.Listeners, listens)
 	}
 	if len(s.Ports) == 0 && f.Ephemeral != (procfs.PortRange{}) {
@@ -63,7 +64,7 @@ func (f *Facts) method() Method {
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
 	known := f.Cgroups.usable() && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
-	case len(f.Given) > 0:
+	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.serves(f.Given)):
 		return Given
 	case f.Namespace:
 		return Namespace
@@ -73,6 +74,13 @@ func (f *Facts) method() Method {
 		return Descriptors
 	}
 	return Namespace
+}
+
+// serves reports whether anything listens on one of these ports, or has connections there.
+func (f *Facts) serves(ports []uint16) bool {
+	return slices.ContainsFunc(slices.Concat(f.Listeners, f.Connections), func(s tcp.Socket) bool {
+		return slices.Contains(ports, s.Local.Port())
+	})
 }
 
 // helps reports whether a listener of the network namespace is no server's, but a helper's on

@@ -11,7 +11,7 @@ import (
 type Query struct {
 	Proc procfs.Root
 
-	Given     []uint16     // ports that the user named
+	Given     []uint16     // ports that the user named; if nobody serves any of them, all count
 	Listeners []tcp.Socket // of the network namespace, as the observer sees them
 	Err       error        // why Listeners may not be complete
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
@@ -39,7 +39,7 @@ func Find(q Query) Scope {
 	if q.Namespace {
 		return s
 	}
-	if len(s.Ports) == 0 && q.Connections != nil {
+	if (len(s.Ports) == 0 || len(s.Unserved) > 0) && q.Connections != nil {
 		connections, err := q.Connections()
 		f.Connections = connections
 		f.Err = cmp.Or(f.Err, err)

@@ -51,6 +51,9 @@ type Scope struct {
 	UDP   Ports    // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
 	Unix  []string // paths, and abstract names with a leading @, in ascending order, of any bytes
 
+	// Unserved are the ports that the user named, if nothing listens on any of them: then all count.
+	Unserved []uint16
+
 	// Unseen names what may serve clients and is in no list: "vsock sockets", "another
 	// network namespace". Find fills Unseen only if all lists are empty.
 	Unseen []string
