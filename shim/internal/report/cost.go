@@ -25,6 +25,8 @@ func (c *Cost) Lines() []string {
 	case !c.showsNeed():
 	case c.KeepsOn():
 		lines.add(true, keptToTheEnd, counted(c.InUse, "connection"))
+	case !c.fromTERM():
+		lines.add(true, furtherNeeded, seconds(hold), delay)
 	default:
 		enough := say(ofGiven, seconds(hold), c.Grace)
 		if c.GraceAssumed {
@@ -48,10 +50,14 @@ func (c *Cost) Lines() []string {
 	return lines
 }
 
+// fromTERM reports whether times count from TERM, and else from the server's end, before which the
+// stop began unseen.
+func (c *Cost) fromTERM() bool { return c.Began().Equal(c.TERM) }
+
 // showsNeed reports whether the stop shows what would have been enough: not before the server's
 // end, nor of a stop that began unseen and after which nobody came.
 func (c *Cost) showsNeed() bool {
-	return len(c.Ends) > 0 && (c.Began().Equal(c.TERM) || c.Refused > 0)
+	return len(c.Ends) > 0 && (c.fromTERM() || c.Refused > 0)
 }
 
 // course returns how the stop went, up to the server's end.
@@ -60,9 +66,8 @@ func (c *Cost) course() string {
 	if len(c.Ends) > 1 {
 		what = say(portsEnd, len(c.Ends))
 	}
-	began := c.Began()
 	switch {
-	case len(c.Ends) > 0 && began.Equal(c.TERM):
+	case len(c.Ends) > 0 && c.fromTERM():
 		return say(endAfterTERM, c.when(c.Ended()), what)
 	case len(c.Ends) > 0:
 		return what
@@ -116,19 +121,20 @@ type costEntry struct {
 	Level   string    `json:"level"`
 	Message string    `json:"message"`
 
-	Trigger       *string   `json:"trigger"` // "TERM"; null: the server's end came first
-	Cut           *int      `json:"cut"`
-	Streams       *int      `json:"streams"`
-	Refused       *int      `json:"refused"`
-	RefusedProbes int       `json:"refused_probes"`
-	LastRefusedMS *int64    `json:"last_refused_ms"`
-	ServerEndedMS *int64    `json:"server_ended_ms"`
-	HeldWouldMS   *int64    `json:"held_would_ms"`
-	NeededDelayMS *int64    `json:"needed_delay_ms"`
-	GraceMS       int64     `json:"grace_ms"`
-	GraceAssumed  bool      `json:"grace_assumed"`
-	Ended         []endedIn `json:"ended"`
-	Listening     []uint16  `json:"listening"`
+	Trigger        *string   `json:"trigger"` // "TERM"; null: the server's end came first
+	Cut            *int      `json:"cut"`
+	Streams        *int      `json:"streams"`
+	Refused        *int      `json:"refused"`
+	RefusedProbes  int       `json:"refused_probes"`
+	LastRefusedMS  *int64    `json:"last_refused_ms"`
+	ServerEndedMS  *int64    `json:"server_ended_ms"`
+	HeldWouldMS    *int64    `json:"held_would_ms"`
+	NeededDelayMS  *int64    `json:"needed_delay_ms"`
+	FurtherDelayMS *int64    `json:"further_delay_ms"`
+	GraceMS        int64     `json:"grace_ms"`
+	GraceAssumed   bool      `json:"grace_assumed"`
+	Ended          []endedIn `json:"ended"`
+	Listening      []uint16  `json:"listening"`
 }
 
 type endedIn struct {
@@ -146,7 +152,7 @@ func (c *Cost) JSON() string {
 		RefusedProbes: c.OfProbes, GraceMS: c.Grace.Milliseconds(), GraceAssumed: c.GraceAssumed,
 		Ended: []endedIn{}, Listening: append([]uint16{}, c.Listening...),
 	}
-	if began.Equal(c.TERM) {
+	if c.fromTERM() {
 		e.Trigger = new("TERM")
 	}
 	known := func(n int) *int {
@@ -170,7 +176,11 @@ func (c *Cost) JSON() string {
 	}
 	if c.showsNeed() && !c.KeepsOn() {
 		hold, delay := c.Needed()
-		e.HeldWouldMS, e.NeededDelayMS = new(hold.Milliseconds()), new(delay.Milliseconds())
+		if c.fromTERM() {
+			e.HeldWouldMS, e.NeededDelayMS = new(hold.Milliseconds()), new(delay.Milliseconds())
+		} else {
+			e.FurtherDelayMS = new(delay.Milliseconds())
+		}
 	}
 	return Encode(e)
 }

@@ -224,10 +224,11 @@ const (
 	probesRefused   = "%s refused"
 	refusedUnknown  = "refused connections cannot be counted: %v"
 
-	wouldHold    = "a hold until quiet would have lasted %s"
-	toCeiling    = "to its ceiling, %s"
-	delayNeeded  = "%s; a fixed delay needs %s"
-	keptToTheEnd = "clients that keep their connections used %s to the end: " +
+	wouldHold     = "a hold until quiet would have lasted %s"
+	toCeiling     = "to its ceiling, %s"
+	delayNeeded   = "%s; a fixed delay needs %s"
+	furtherNeeded = "a hold until quiet would have ended %s later; a fixed delay needs %s more than it waits now"
+	keptToTheEnd  = "clients that keep their connections used %s to the end: " +
 		"no delay is enough for them; see --close-idle"
 	portEnded   = "port %d ended at +%s: %s"
 	stillListen = "still listening: %s"
