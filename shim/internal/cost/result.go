@@ -17,6 +17,7 @@ type Result struct {
 
 	Uncounted   error // why refused connections could not be counted
 	CutAtLeast  bool  // requests may be missing from End.Cut
+	AtMost      bool  // Refused may include resets that answered no client of these ports
 	Refused     int   // connections, without those of known health probes
 	OfProbes    int   // refused connections of health probes
 	LastRefused time.Time
@@ -128,7 +129,11 @@ func (t *Tracker) countCut(missed bool) {
 			if c.port != 0 {
 				e.Cut++
 			}
-			t.leftovers[c.key] = notShown
+			l := leftover{}
+			if c.finAcked {
+				l.leftPort = c.port
+			}
+			t.leftovers[c.key] = l
 			return true
 		}
 		return t.sample.At.Sub(c.at) > LateEvent+justBefore
@@ -136,14 +141,23 @@ func (t *Tracker) countCut(missed bool) {
 }
 
 // countLeftovers counts the connections that ended with a reset, which refused nobody:
-// neither a list of sockets shows them, nor has the client closed its end.
+// neither a list of sockets shows them, nor has the client closed its end. Nobody waited on one whose
+// client had closed it first.
 func (t *Tracker) countLeftovers() {
 	for key, l := range t.leftovers {
-		if l != shown {
+		if l.state != shown {
 			delete(t.leftovers, key)
 		}
-		if l == notShown {
+		switch {
+		case l.state != notShown:
+		case l.leftPort == 0:
 			t.expected++
+		default:
+			for i := range t.result.Ends {
+				if e := &t.result.Ends[i]; e.Port == l.leftPort {
+					e.Cut--
+				}
+			}
 		}
 	}
 }
@@ -166,6 +180,7 @@ func (t *Tracker) countRefused() {
 		return
 	}
 	r.Refused += n
+	r.AtMost = t.serving.stray > 0 || r.Refused > t.serving.mostRefused(t.sample.At.Sub(r.Ends[0].At))
 	if n > 0 {
 		r.LastRefused = t.sample.At
 	}

@@ -17,7 +17,9 @@ type Tracker struct {
 	serves   map[uint16]bool      // ports that have listened and are not followed
 	listens  map[uint16]time.Time // the latest sample in which each port listened
 	closedAt map[uint16]time.Time // when the latest listener of each port closed, by its event
+	resetAt  map[uint16]time.Time // when the program first reset a connection of each port
 	probes   []traffic.Pattern    // health probes, as of the latest sample without an ended port
+	serving  serving              // as of that sample
 
 	recent    []closed            // connections that have closed with a request in flight
 	leftovers map[uint64]leftover // of such connections, by ConnKey
@@ -27,20 +29,37 @@ type Tracker struct {
 
 // closed is a connection that the server's end has closed.
 type closed struct {
-	port uint16 // 0: the request was sent from here
-	key  uint64 // a ConnKey
-	at   time.Time
+	port     uint16 // 0: the request was sent from here
+	key      uint64 // a ConnKey
+	at       time.Time
+	finAcked bool // both ends know that the server's has closed: there was no reset
 }
 
 // leftover is what the kernel keeps of a connection that the server has closed, until the
-// client closes it too (TIME_WAIT) or sends more, which is answered with a reset.
-type leftover uint8
+// client closes it too (TIME_WAIT) or sends more, which is answered with a reset. It keeps nothing if
+// the client has closed first.
+type leftover struct {
+	state    leftoverState
+	leftPort uint16 // if it is never shown, the client had left, and no request on this port was cut; 0: it was shown
+}
+
+type leftoverState uint8
 
 const (
-	notShown leftover = iota // in the current sample
+	notShown leftoverState = iota // in the current sample
 	shown
 	clientClosed
 )
+
+// serving is what tells clients' resets from those of others.
+type serving struct {
+	open    int       // connections in the latest sample
+	opened  int       // new connections since the second began
+	second  time.Time // begins
+	busiest int       // the most new connections in a second
+	stray   int       // resets lately that no connection explains
+	strayAt time.Time // the last
+}
 
 // justBefore is how long before its port ends a connection may be cut by the same end: the
 // processes of a server do not end all at once, and that with the last listener may be late.
@@ -53,7 +72,7 @@ const LateEvent = 500 * time.Millisecond
 func New() *Tracker {
 	return &Tracker{
 		serves: map[uint16]bool{}, listens: map[uint16]time.Time{}, closedAt: map[uint16]time.Time{},
-		leftovers: map[uint64]leftover{},
+		resetAt: map[uint16]time.Time{}, leftovers: map[uint64]leftover{},
 	}
 }
 
@@ -64,8 +83,8 @@ func (t *Tracker) NeedsTimeWait() bool { return len(t.leftovers) > 0 }
 func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result {
 	t.sample = sample
 	t.result.Returned = nil
-	for key := range t.leftovers {
-		t.leftovers[key] = notShown
+	for key, l := range t.leftovers {
+		t.leftovers[key] = leftover{notShown, l.leftPort}
 	}
 	for i := range sample.Others {
 		t.addOther(&sample.Others[i])
@@ -82,6 +101,7 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 	if !sample.Incomplete {
 		t.updatePorts()
 		if len(t.result.Ends) == 0 {
+			t.noteServing()
 			t.forget(probes)
 			t.expected = int(sample.Resets) + uncounted
 		}
@@ -124,9 +144,9 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 	}
 	key := ledger.ConnKey(s.Local, s.Remote)
 	if _, found := t.leftovers[key]; found {
-		t.leftovers[key] = shown
+		t.leftovers[key] = leftover{state: shown}
 		if s.State == tcp.TimeWait {
-			t.leftovers[key] = clientClosed
+			t.leftovers[key] = leftover{state: clientClosed}
 		}
 	}
 }
@@ -149,7 +169,51 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 
 // addCut adds a connection that has closed with a request in flight.
 func (t *Tracker) addCut(s *tcp.Socket, at time.Time) {
-	t.recent = append(t.recent, closed{s.Local.Port(), ledger.ConnKey(s.Local, s.Remote), at})
+	finAcked := s.State == tcp.Close && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
+	t.recent = append(t.recent, closed{s.Local.Port(), ledger.ConnKey(s.Local, s.Remote), at, finAcked})
+}
+
+// recently is how long others that reset connections are remembered.
+const recently = 10 * time.Second
+
+// noteServing notes what clients do before the first end, and resets that are none of theirs. An
+// event that explains one may come a sample later.
+func (t *Tracker) noteServing() {
+	s, at := &t.serving, t.sample.At
+	if at.Sub(s.second) >= time.Second {
+		s.busiest = max(s.busiest, s.opened)
+		s.opened, s.second = 0, at
+	}
+	s.open = 0
+	for _, c := range t.sample.Conns {
+		if c.Side == ledger.Ignored {
+			continue
+		}
+		if c.First && c.New {
+			s.opened++
+		}
+		if c.Fate == ledger.Shown {
+			s.open++
+		}
+	}
+	n := int(t.sample.Resets) - t.expected
+	if t.expected == 0 || len(t.result.Returned) > 0 { // nothing to compare with, or clients were refused
+		n = 0
+	}
+	s.stray = max(s.stray+n, 0)
+	if n > 0 {
+		s.strayAt = at
+	}
+	if at.Sub(s.strayAt) > recently {
+		s.stray = 0
+	}
+}
+
+// mostRefused returns how many connections the clients of a server can have been refused in the time
+// since its end: each that was open, and twice as many new ones as in the busiest second before.
+func (s *serving) mostRefused(since time.Duration) int {
+	const spare = 10 // a second
+	return s.open + (2*max(s.busiest, s.opened)+spare)*(1+int(since/time.Second))
 }
 
 // inFlight reports whether a request is in flight on an open connection.
@@ -173,8 +237,8 @@ func (t *Tracker) waits(s *tcp.Socket) bool {
 
 // addClosed adds the event of a connection's end, with its last tcp_info, and reports whether it
 // ended with a reset that refused nobody. A connection that the program has reset has no remote
-// port (tcp_disconnect in net/ipv4/tcp.c): one that was never accepted is refused; others are no
-// client's, such as those to servers that HAProxy resets when it exits.
+// port, counters or time of receipt (tcp_disconnect in net/ipv4/tcp.c): one that was never accepted is
+// refused; others are no client's, such as those to servers that HAProxy resets when it exits.
 func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	before := c.Was
 	isReset := c.Remote.Port() == 0
@@ -184,23 +248,34 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	port := c.Local.Port()
 	switch {
 	case isReset && !t.follows(port):
-		// A client here whom we refuse looks the same, if it was never connected (connect(2)).
-		remote := c.Remote.Addr()
-		return before != nil || !remote.IsLoopback() && remote != c.Local.Addr()
+		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
+		return before != nil || c.Info.LastAcked < c.Info.LastReceived
 	case isReset && !wasAccepted:
-	case isReset && !wasInFlight:
+		return t.resets(port)
+	case isReset && (!wasInFlight || before.Info.NotSent == 0 && c.Info.LastSent < c.Ended-c.Before.Seen):
+		t.resets(port)
 		return true
 	case isReset:
 		t.addCut(before, at)
 	case !t.follows(port):
 		waits := c.Info.LastSent < c.Info.LastReceived && !t.serves[port] && !t.follows(c.Remote.Port())
 		if waits { // a request of a proxy, whose response will be reset
-			t.recent = append(t.recent, closed{0, ledger.ConnKey(c.Local, c.Remote), at})
+			t.recent = append(t.recent, closed{0, ledger.ConnKey(c.Local, c.Remote), at, false})
 		}
 	case c.Side != ledger.Ignored && t.wasCut(c):
 		t.addCut(&c.Socket, at)
 	}
 	return false
+}
+
+// resets reports whether the program of a port resets connections as long as it listens, such as one
+// that sets SO_LINGER to 0: those that the end of its listener resets were hardly waiting to be accepted.
+func (t *Tracker) resets(port uint16) bool {
+	first, found := t.resetAt[port]
+	if !found {
+		t.resetAt[port] = t.sample.At
+	}
+	return found && t.listens[port].After(first)
 }
 
 // wasCut reports whether a connection was closed with a request in flight. What has moved since

@@ -44,11 +44,15 @@ var (
 )
 
 // ages are the ages of the last bytes received and sent, in milliseconds: of a request in flight,
-// of one that was answered, of one of which the kernel does not say, and of a request to a server
-// behind.
+// of one that was answered, of one of which the kernel does not say, of a request to a server
+// behind, and of a client that was refused.
 var ages = map[string][2]time.Duration{
 	"waiting": {5, 500}, "answered": {520, 500}, "tied": {500, 500}, "asking": {500, 5},
+	"refused": {never, never},
 }
+
+// never is the age of what has never happened: the kernel's clock.
+const never = 1e6
 
 var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinWait1, "fin-wait2": tcp.FinWait2}
 
@@ -69,6 +73,7 @@ func play(steps string) *kernel {
 //	                                "here", or has much to "send"
 //	send N, ask N                   a connection has sent more, or another request has come
 //	destroy COOKIE..., abort N...   sockets end with an event each; the program resets those aborted
+//	leave N...                      as destroy, after both ends have closed
 //	lose COOKIE...                  sockets end without events
 //	keep N STATE [PORT], forget     what the kernel keeps of connections that the server has closed
 //	resets N                        the counter goes on
@@ -96,7 +101,7 @@ func (k *kernel) do(step string) {
 		} else {
 			s.Info.LastSent, s.Info.SentSegments = time.Millisecond, 300
 		}
-	case "destroy", "abort", "lose":
+	case "destroy", "abort", "lose", "leave":
 		k.end(words[0], numbers)
 	case "keep":
 		s := connection([]string{"answered"}, numbers)
@@ -160,6 +165,10 @@ func (k *kernel) end(how string, cookies []int) {
 				s.Remote = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 			} else if how == "abort" {
 				s.Remote = netip.AddrPortFrom(client, 0)
+				s.Info = tcp.Info{LastSent: s.Info.LastSent, LastAcked: s.Info.LastAcked, LastReceived: never * time.Millisecond}
+			}
+			if how == "leave" {
+				s.Info.Acked++
 			}
 			s.State = tcp.Close
 			s.Inode = 0
@@ -220,9 +229,17 @@ a request since the sample | connect 1 answered; sample 1; ask 1; destroy 80 1; 
 never accepted | connect 1 waiting unaccepted; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
 aborted with a request | connect 1 waiting; sample 1; destroy 80; abort 1; resets 1 | 1 cut, 0 refused
 connections to servers reset | connect 1 answered 5000; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
+connections to servers here reset | connect 1 answered 5000 here; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
+clients of servers elsewhere refused | connect 1 refused 5000; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
+a server that resets | connect 1 answered; abort 1; resets 1; sample 250; connect 2 answered; connect 3 waiting; sample 1;
+    connect 4 answered; abort 4; destroy 80 2 3; keep 3 time-wait; resets 1 | 1 cut, 0 refused
+a server that resets what it has just answered | connect 1 waiting; sample 1; pause 250; send 1; abort 1; destroy 80; resets 1 |
+    0 cut, 0 refused
+a client that has left | connect 1 tied; ask 1; sample 1; leave 1; destroy 80; resets 1 | 0 cut, 1 refused
+a client that leaves | connect 1 waiting; sample 1; destroy 80; leave 1; keep 1 time-wait; resets 1 | 1 cut, 1 refused
 a proxy's request is answered late | connect 1 waiting; connect 2 asking 5000; sample 1; destroy 80 1 2;
     keep 1 time-wait; keep 2 fin-wait2 5000; sample 2; forget; resets 1 | 1 cut, 0 refused
-clients here | connect 100 answered 5000 here; connect 101 answered 5000 here; destroy 80; abort 100 101; resets 2 |
+clients here | connect 100 refused 5000 here; connect 101 refused 5000 here; destroy 80; abort 100 101; resets 2 |
     0 cut, 2 refused
 workers end first | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sample 3; destroy 80 | 1 cut, 0 refused
 long before | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sample 6; destroy 80 | 0 cut, 0 refused
@@ -231,9 +248,14 @@ events are lost | connect 1 waiting; connect 2 answered; sample 1; lose 80 1 2; 
 events are lost in a long pause | connect 1 waiting; sample 1; lose 80 1; keep 1 time-wait; pause 250 | 1 cut, 0 refused
 another port still listens | listen 81; connect 1 waiting 81; connect 2 waiting; sample 1; destroy 80 1 2;
     keep 2 time-wait; resets 1 | 1 cut, 1 refused
-returned | connect 1 waiting; sample 1; destroy 80 1; resets 5; sample 2; listen 80; sample 1; resets 1; sample 1;
+returned | connect 1 waiting; sample 1; destroy 80 1; resets 5; sample 2; listen 80; sample 2;
     destroy 80; resets 2 | 0 cut, 2 refused, 1 returned
 a health probe | probes; sample 1; destroy 80; sample 9; resets 2; sample 10; resets 1 | 0 cut, 2 refused, 1 probe
+a scan | destroy 80; sample 1; resets 500 | 0 cut, 500 refused, at most
+a scan before the end | resets 5; sample 2; destroy 80; resets 5 | 0 cut, 5 refused, at most
+a scan long before | resets 5; sample 250; destroy 80; resets 5 | 0 cut, 5 refused
+a busy server | connect 1 tied; connect 2 tied; connect 3 tied; connect 4 tied; connect 5 tied; sample 25;
+    destroy 80 1 2 3 4 5; resets 24 | 0 cut, 24 refused
 without counters | uncounted; destroy 80 | 0 cut, 0 refused, uncounted
 `
 
@@ -253,6 +275,9 @@ func TestCost(t *testing.T) {
 		}
 		if r.CutAtLeast {
 			got += ", perhaps more"
+		}
+		if r.AtMost {
+			got += ", at most"
 		}
 		if r.Uncounted != nil {
 			got += ", uncounted"
