@@ -37,7 +37,8 @@ func (s *Stop) Ended() (at time.Time) {
 }
 
 // Over reports whether nothing more is to be seen: every port has ended, its connections are
-// closed, and nobody has been refused for QuietFor; or the limit has passed.
+// closed, and nobody has been refused for QuietFor; or the limit has passed. TERM after the first end
+// says that everybody else has gone and only the watch is waited for: no longer than QuietFor.
 func (s *Stop) Over(now time.Time) bool {
 	began := s.Began()
 	switch {
@@ -48,7 +49,16 @@ func (s *Stop) Over(now time.Time) bool {
 	case len(s.Listening) > 0 || s.Open > 0:
 		return false
 	}
-	return len(s.Ends) == 0 || now.Sub(later(s.Ended(), s.LastRefused)) >= s.QuietFor
+	since := s.Ended()
+	if s.TERM.IsZero() || s.TERM.Equal(began) {
+		since = later(since, s.LastRefused)
+	}
+	return len(s.Ends) == 0 || now.Sub(since) >= s.QuietFor
+}
+
+// Gone reports whether every port has ended, and the events of its connections have come.
+func (s *Stop) Gone(now time.Time) bool {
+	return len(s.Ends) > 0 && len(s.Listening) == 0 && s.Open == 0 && now.Sub(s.Ended()) >= LateEvent
 }
 
 // KeepsOn reports whether clients that keep their connections used them to the end, and nobody

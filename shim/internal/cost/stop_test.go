@@ -27,7 +27,8 @@ func TestStop(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# name | TERM | end | last refused | last new | last byte | and | began | over | hold | delay
 		nothing yet         |    |      |      |      |      | others      |    |      |     |
-		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 17.4 | 7.4 | 5
+		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 17.4 | 7.4 | 5
+		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 14   | 7.4 | 5
 		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |             | 10 | 21.2 | 7.2 | 5
 		nobody comes        | 10 | 10.1 |      | 3    | 4    |             | 10 | 14.1 | 4   |
 		connections remain  | 10 | 10.1 |      | 3    | 4    | open        | 10 | 39   | 4   |

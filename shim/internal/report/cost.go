@@ -26,7 +26,7 @@ func (c *Cost) Lines() []string {
 	case c.KeepsOn():
 		lines.add(true, keptToTheEnd, counted(c.InUse, "connection"))
 	case !c.fromTERM():
-		lines.add(true, furtherNeeded, seconds(hold), delay)
+		lines.add(true, furtherNeeded, seconds(hold), c.bound(), delay)
 	default:
 		enough := say(ofGiven, seconds(hold), c.Grace)
 		if c.GraceAssumed {
@@ -37,7 +37,7 @@ func (c *Cost) Lines() []string {
 		}
 		enough = say(wouldHold, enough)
 		if delay > 0 {
-			enough = say(delayNeeded, enough, delay)
+			enough = say(delayNeeded, enough, c.bound(), delay)
 		}
 		lines = append(lines, enough)
 	}
@@ -72,14 +72,19 @@ func (c *Cost) course() string {
 	case len(c.Ends) > 0:
 		return what
 	case len(c.Listening) > 0:
-		return say(stillServes, c.when(c.Now))
+		serves := say(stillServes, c.when(c.Now))
+		if c.Now.Sub(c.TERM) >= c.Limit {
+			serves = say(killComes, serves, c.Grace)
+		}
+		return serves
 	}
 	return nothingListened
 }
 
 // losses returns what was lost.
 func (c *Cost) losses() (p phrases) {
-	p = phrases{c.cut(c.Cut())}
+	onlyStreams := c.Streams > 0 && c.Source == "" && c.Cut() == 0 && !c.CutAtLeast
+	p.put(!onlyStreams, c.cut(c.Cut()))
 	p.addStreams(c.Streams, true)
 	switch {
 	case c.Uncounted != nil:
@@ -87,10 +92,33 @@ func (c *Cost) losses() (p phrases) {
 	case c.Refused == 0:
 		p.add(true, noneRefused)
 	default:
-		p.add(true, someRefused, counted(c.Refused, "connection"), c.when(c.LastRefused), Sparkline(c.PerSecond))
+		refused, until := counted(c.Refused, "connection"), c.when(c.LastRefused)
+		if c.AtMost {
+			refused = say(atMost, refused)
+		}
+		if c.refusedToTheEnd() {
+			until = say(orLater, until)
+		}
+		p.add(true, someRefused, refused, until, Sparkline(c.PerSecond))
 	}
 	p.add(c.OfProbes > 0, probesRefused, counted(c.OfProbes, "health probe"))
 	return p
+}
+
+// refusedToTheEnd reports whether somebody was refused so lately that others will probably follow.
+func (c *Cost) refusedToTheEnd() bool {
+	return c.Refused > 0 && c.Now.Sub(c.LastRefused) < c.QuietFor/2
+}
+
+// bound says of what a delay is a bound, if the last reset may not be the last, or no client's.
+func (c *Cost) bound() string {
+	switch {
+	case c.refusedToTheEnd():
+		return "at least "
+	case c.AtMost:
+		return "at most "
+	}
+	return ""
 }
 
 // cut returns a number of cut requests in words.
@@ -125,6 +153,7 @@ type costEntry struct {
 	Cut            *int      `json:"cut"`
 	Streams        *int      `json:"streams"`
 	Refused        *int      `json:"refused"`
+	RefusedAtMost  bool      `json:"refused_at_most"`
 	RefusedProbes  int       `json:"refused_probes"`
 	LastRefusedMS  *int64    `json:"last_refused_ms"`
 	ServerEndedMS  *int64    `json:"server_ended_ms"`
@@ -149,7 +178,7 @@ func (c *Cost) JSON() string {
 	ms := func(at time.Time) *int64 { return new(at.Sub(began).Milliseconds()) }
 	e := costEntry{
 		Schema: Schema, Time: c.Now, Level: "info", Message: strings.Join(c.Lines(), "; "),
-		RefusedProbes: c.OfProbes, GraceMS: c.Grace.Milliseconds(), GraceAssumed: c.GraceAssumed,
+		RefusedAtMost: c.AtMost, RefusedProbes: c.OfProbes, GraceMS: c.Grace.Milliseconds(), GraceAssumed: c.GraceAssumed,
 		Ended: []endedIn{}, Listening: append([]uint16{}, c.Listening...),
 	}
 	if c.fromTERM() {

@@ -64,6 +64,7 @@ type watch struct {
 	cost     report.Cost
 	written  []string  // the verdict in the termination log, in words
 	said     bool      // the verdict on the ends so far
+	saidLoss bool      // what they had cost at once
 	idle     bool      // nothing listens, as was said
 	trouble  string    // of the observer, as was said
 	accepted int       // connections, as of the last view
@@ -89,6 +90,9 @@ func (w *watch) signaled(signal sig.Signal) error {
 	case sig.TERM:
 		if w.cost.TERM.IsZero() {
 			w.cost.TERM = now
+			if w.cost.Over(now) {
+				return nil // the next sample ends watch
+			}
 			return w.say("TERM: %s", w.outlook())
 		}
 		if now.Sub(w.cost.TERM) < doubledTERM {
@@ -128,7 +132,7 @@ func (w *watch) sampled(next *sample) error {
 		w.said = false
 	}
 	if len(c.Ends) < len(next.cost.Ends) {
-		w.said = false
+		w.said, w.saidLoss = false, false
 	}
 	c.Result = next.cost
 	c.Source = ""
@@ -149,6 +153,10 @@ func (w *watch) sampled(next *sample) error {
 	late := time.Duration(0)
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
+	}
+	if lost := c.Cut()+c.Streams+c.Refused > 0; lost && !w.saidLoss && !w.said && c.Gone(now) {
+		w.saidLoss = true
+		err = errors.Join(err, w.say("so far: %s", c.Lines()[0])) // KILL may come before the verdict
 	}
 	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
 	if isEnded || c.Over(now) {

@@ -136,6 +136,45 @@ func TestWatchStop(t *testing.T) {
 	}
 }
 
+// TestWatchSidecar: a native sidecar, which gets TERM when the server has gone, says at once what
+// was lost so far, prolongs the pod by --quiet-for even if clients are refused all the time, and ends
+// without a further word if TERM comes after that.
+func TestWatchSidecar(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			t.Parallel()
+			n := box.NewNetwork(t)
+			server := n.Neighbor(t)
+			w := startWatch(t, n, "--only-stops --json --grace-period=30")
+			shorts(server, "127.0.0.1")
+			server.Cmd.Process.Kill()
+			server.WaitExit()
+			refuse := func() {
+				if conn, err := n.Connect(nil, server.Addr("127.0.0.1")); err == nil {
+					conn.Close()
+				}
+			}
+			end := func() {}
+			if late {
+				refuse()
+				w.Out.Wait(`"further_delay_ms":2000`)
+			} else {
+				end = box.Repeat(20*time.Millisecond, refuse)
+				w.Out.Wait("so far: the server's end: no request was cut, and ")
+			}
+			w.Signal(sig.TERM)
+			w.WantExit(0)
+			end()
+			text := strings.Join(w.Out.Texts(), "\n")
+			if late == strings.Contains(text, "or later") || late == strings.Contains(text, "following the stop") ||
+				!strings.Contains(text, `"trigger":null`) || strings.Count(text, `"grace_ms"`) != 1 {
+				t.Errorf("said %s", text)
+			}
+		})
+	}
+}
+
 // TestWatchNothing: watch finds a server that starts later, does not wait for a helper that listens
 // on loopback with a port from the kernel, and shows no views with --only-stops.
 func TestWatchNothing(t *testing.T) {
