@@ -124,7 +124,9 @@ that the stop has begun; INT or a second TERM ends watch. When the last listener
 has gone, and nobody has been refused for --quiet-for, it says what was lost,
 and writes that to the termination log; a second before the grace period ends at
 the latest. Then it exits with 0 if TERM has come, or else goes on. Without TERM
-the times count from the server's end. A port that listens again is said, too.
+before the server's end, the times count from that end; a TERM after it is that
+of a native sidecar, which exits --quiet-for after it. A port that listens again
+is said, too.
 
   kubectl debug -it POD --profile=restricted --image=IMAGE -- /lameduck watch
 `

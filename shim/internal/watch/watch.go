@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -39,6 +41,9 @@ type Watcher struct {
 // Run watches until a signal ends it.
 func Run(p *plan.Plan, to Watcher, log *termlog.Writer) (err error) {
 	w := newWatch(p, to, log, time.Now())
+	if withoutHandler("") {
+		err = w.say("PID 1 has no handler for TERM: if it is the server, KILL ends its stops")
+	}
 	samples := make(chan sample, 1)
 	go newSampler(p, w.start, samples).run()
 	for !w.done && err == nil {
@@ -50,6 +55,13 @@ func Run(p *plan.Plan, to Watcher, log *termlog.Writer) (err error) {
 		}
 	}
 	return err
+}
+
+// withoutHandler reports whether the command of the container whose processes are seen here is known
+// to have no handler for TERM: then the kernel keeps TERM from it, as PID 1.
+func withoutHandler(proc procfs.Root) bool {
+	s, err := proc.Signals(1)
+	return err == nil && proc.CheckNamespace() == nil && os.Getpid() != 1 && !sig.Set(s.Caught|s.Blocked).Has(sig.TERM)
 }
 
 // watch is what Run knows.

@@ -193,6 +193,19 @@ func TestWatchNothing(t *testing.T) {
 	w.Out.Wait("the server's end: no request was cut, and no connection refused")
 }
 
+// TestWatchHandler: watch says of a command that KILL will end it, if the command is PID 1 here and
+// has no handler for TERM.
+func TestWatchHandler(t *testing.T) {
+	t.Parallel()
+	for trap, lines := range map[string]int{"": 1, "trap : TERM": 0} {
+		b := box.Setup{}.Start(t, "/bin/sh", "-c", trap+"\n\"$0\" watch >/dev/stderr & wait", box.Binary)
+		b.Err.Wait("; drained")
+		if n := strings.Count(strings.Join(b.Err.Texts(), " "), "PID 1 has no handler for TERM"); n != lines {
+			t.Errorf("%q: said %d times", trap, n)
+		}
+	}
+}
+
 // TestWatchReader: watch exits with 0 when its reader has closed the pipe; a reader that does
 // not read does not delay HUP; a full disk is an error.
 func TestWatchReader(t *testing.T) {
