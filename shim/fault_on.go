@@ -13,7 +13,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// faulty returns a host of which the call that FAULT_AT names panics, from the start of the command on.
+// faulty returns a host of which the call that FAULT_AT names panics, from the start of the command on,
+// or that of the hold of a hook.
 func faulty(h host) host {
 	at := os.Getenv("FAULT_AT")
 	var started atomic.Bool
@@ -30,6 +31,7 @@ func faulty(h host) host {
 	}
 	h.fromOutside = func(s sig.Signal) bool { fault("fromOutside"); return fromOutside(s) }
 	h.startSampling = func(c observe.Config) sampler {
+		started.Store(true)
 		fault("startSampling")
 		wake, sampled := c.Wake, false
 		c.Wake = func() {

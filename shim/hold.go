@@ -4,9 +4,11 @@ package shim
 
 import (
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/lastresort"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -42,9 +44,27 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 		l.termlogWarned, ok = true, false
 	}
 	l.logWarnings()
+	return l.holdToEnd() && ok
+}
+
+// holdToEnd holds as a hook. After a fault of lameduck's own it holds blindly, as long as the hold may
+// last, and reports false.
+func (l *loop) holdToEnd() (ok bool) {
+	end := time.Now().Add(l.plan.Stop.Gate.MaxHold())
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		if !l.machine.Record().TriggeredAt.IsZero() {
+			end = l.machine.HoldEnd()
+		}
+		l.logFault("%v: the hold goes on blindly for %s; please report it", fault, max(time.Until(end), 0))
+		lastresort.Hold(end)
+	}()
 	l.dispatch(stop.Event{Kind: stop.PreStop})
 	l.serve()
-	return ok
+	return true
 }
 
 // pid1Stderr returns a descriptor of PID 1's standard error, and none if that cannot be opened

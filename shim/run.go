@@ -92,10 +92,15 @@ func (l *loop) rest(fault any) (c lastresort.Command) {
 	if stops && !l.stopSent {
 		c.StopAt = cmp.Or(l.machine.HoldEnd(), time.Now())
 	}
-	defer func() { recover() }() // the fault may be that of logging
-	l.log(Error, "a fault of lameduck's own, %v: the command goes on, and lameduck only reaps, passes signals on and "+
+	l.logFault("%v: the command goes on, and lameduck only reaps, passes signals on and "+
 		"sends %v for TERM; please report it", fault, c.Stop)
 	return c
+}
+
+// logFault logs a fault of lameduck's own, which may be that of logging.
+func (l *loop) logFault(format string, args ...any) {
+	defer func() { recover() }()
+	l.log(Error, "a fault of lameduck's own, "+format, args...)
 }
 
 // begin takes the resources that may be unavailable later, does everything else that may

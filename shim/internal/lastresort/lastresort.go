@@ -1,8 +1,9 @@
 //go:build linux
 
 // Package lastresort keeps a command running when lameduck itself has failed after the start: a
-// panic must not end the server. The loop here reaps, passes signals on, sends the stop signal where
-// TERM arrives, and ends with the command. It knows no hold, no schedule and no report.
+// panic must not end the server. Serve reaps, passes signals on, sends the stop signal where
+// TERM arrives, and ends with the command; it knows no hold, no schedule and no report. Hold is the
+// rest of a preStop hook.
 //
 // The package imports nothing but what it needs to wait, to signal and to reap, and shares no state
 // with the rooms that may have failed.
@@ -53,6 +54,15 @@ func Serve(c Command) (code int) {
 			processes.Kill(c.Target, c.Stop)
 		case s != 0 && s != sig.CHLD && passes:
 			processes.Kill(c.Target, to)
+		}
+	}
+}
+
+// Hold returns at the end of the hold, or at TERM or INT.
+func Hold(end time.Time) {
+	for time.Now().Before(end) {
+		if s := sigcatch.Next(end, [2]int{}); s == sig.TERM || s == sig.INT {
+			return
 		}
 	}
 }

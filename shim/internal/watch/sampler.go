@@ -27,6 +27,7 @@ type sample struct {
 	began             time.Time
 	cost              cost.Result
 	observer, trouble string // see observe.Snapshot
+	fault             any    // of lameduck's own, which ends the sampler
 }
 
 // sampler takes samples until the process ends.
@@ -48,6 +49,10 @@ func newSampler(p *plan.Plan, start time.Time, out chan sample) *sampler {
 }
 
 func (s *sampler) run() {
+	defer func() {
+		s.out <- sample{fault: recover()}
+		sigcatch.Wake()
+	}()
 	for {
 		began := time.Now()
 		if s.observer == nil {

@@ -39,16 +39,31 @@ type Watcher struct {
 }
 
 // Run watches until a signal ends it.
-func Run(p *plan.Plan, to Watcher, log *termlog.Writer) (err error) {
+func Run(p *plan.Plan, to Watcher, log *termlog.Writer) error {
 	w := newWatch(p, to, log, time.Now())
+	samples := make(chan sample, 1)
+	go newSampler(p, w.start, samples).run()
+	return w.run(samples)
+}
+
+// run handles samples and signals. A fault of lameduck's own is an error, after what is known.
+func (w *watch) run(samples chan sample) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("a fault of lameduck's own, %v; please report it", fault)
+			defer func() { recover() }()
+			w.conclude(time.Now())
+		}
+	}()
 	if withoutHandler("") {
 		err = w.say("PID 1 has no handler for TERM: if it is the server, KILL ends its stops")
 	}
-	samples := make(chan sample, 1)
-	go newSampler(p, w.start, samples).run()
 	for !w.done && err == nil {
 		select {
 		case next := <-samples:
+			if next.fault != nil {
+				panic(next.fault)
+			}
 			err = w.sampled(&next)
 		default: // a sample wakes Next, too
 			err = w.signaled(sigcatch.Next(time.Time{}, [2]int{}))

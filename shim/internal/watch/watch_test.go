@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,33 @@ func TestLateEvents(t *testing.T) {
 		s.sampled(&sample{began: s.endedAt.Add(c.after), cost: c.cost})
 		if s.done != c.done {
 			t.Errorf("%v after the signal, %d listeners gone: done %v", c.after, len(c.cost.Ends), s.done)
+		}
+	}
+}
+
+// TestFaults: a fault of the sampler or of the loop ends watch with an error, after the verdict so far.
+func TestFaults(t *testing.T) {
+	p := testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
+	for fault, verdicts := range map[string]int{"sampler": 1, "loop": 0} {
+		samples, said := make(chan sample, 1), 0
+		w := newWatch(p, Watcher{Say: func(text string) error {
+			if fault == "loop" {
+				panic(text)
+			}
+			said++
+			return nil
+		}}, termlog.New(""), time.Now())
+		w.cost.TERM, w.cost.Ends = time.Now(), []cost.End{{Port: 80, At: time.Now()}}
+		if fault == "sampler" {
+			s := newSampler(p, time.Now(), samples)
+			s.cost = nil
+			s.run()
+		} else {
+			samples <- sample{trouble: "news"}
+		}
+		err := w.run(samples)
+		if err == nil || !strings.Contains(err.Error(), "a fault of lameduck's own") || said/2 != verdicts {
+			t.Errorf("fault of the %s: %v, said %d", fault, err, said)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,7 @@ import (
 // the signals that come, its stop signal for TERM, once, and time; orphans are reaped; the exit code is
 // the command's, and one line says what happened. The build has the tag faults.
 func TestOwnFaults(t *testing.T) {
-	faulty := filepath.Join(t.TempDir(), "lameduck")
-	build := exec.Command("make", "-C", testutil.Root(), "build", "OUT="+faulty, "FLAGS=-trimpath -buildvcs=false -tags=faults")
-	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	faulty := buildFaulty(t)
 	const flags = "--preset=auto --delay=0.5 --until=quiet --quiet-for=0.3 --max-delay=2 --grace-period=60 -r TERM:USR1 -r INT:INT " +
 		"--on-stop=http://127.0.0.1:1/"
 	for _, at := range []string{
@@ -53,6 +49,51 @@ func TestOwnFaults(t *testing.T) {
 			}
 			said := strings.Count(strings.Join(b.Messages(), "\n"), "a fault of lameduck's own")
 			if want := at != "" && at != "writeLine"; (said == 1) != want {
+				t.Errorf("%d lines about the fault: %v", said, b.Messages())
+			}
+		})
+	}
+}
+
+// buildFaulty builds lameduck with the tag faults.
+func buildFaulty(t *testing.T) (path string) {
+	path = filepath.Join(t.TempDir(), "lameduck")
+	build := exec.Command("make", "-C", testutil.Root(), "build", "OUT="+path, "FLAGS=-trimpath -buildvcs=false -tags=faults")
+	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// TestOwnHookFaults: a hook that panics holds as long as it may, blindly, or until TERM, says so in one
+// line, and fails. Without a fault the hold would end at once, since nothing listens.
+func TestOwnHookFaults(t *testing.T) {
+	faulty := buildFaulty(t)
+	for _, c := range box.Table(`
+		at            | flags                | TERM | code
+		startSampling | --max-delay=2        |      | 125
+		next          | --max-delay=2        |      | 125
+		writeLine     | --max-delay=2        |      | 125
+		sampler       | --max-delay=2        |      | 0
+		next          | -d 2 --until=elapsed |      | 125
+		next          |                      | TERM | 125
+	`) {
+		t.Run(c["at"]+" "+c["flags"], func(t *testing.T) {
+			t.Parallel()
+			s := box.Setup{Outside: true, Network: box.NewNetwork(t), Env: []string{"FAULT_AT=" + c["at"]}}
+			start := time.Now()
+			b := s.Start(t, append([]string{faulty, "hold", "--grace-period=60", "--quiet-for=0.3"}, box.Words(c["flags"])...)...)
+			if c["TERM"] != "" {
+				b.Err.Wait("the hold goes on blindly for 49 s")
+				b.Signal(sig.TERM)
+			}
+			code := b.WaitExit()
+			if held := time.Since(start); c["TERM"] == "" && held < 2*time.Second || strconv.Itoa(code) != c["code"] {
+				t.Errorf("held %v, exited %d: %v", held, code, b.Messages())
+			}
+			said := strings.Count(strings.Join(b.Messages(), "\n"), "a fault of lameduck's own")
+			if (said == 1) != (c["at"] != "writeLine") {
 				t.Errorf("%d lines about the fault: %v", said, b.Messages())
 			}
 		})
