@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -50,4 +51,13 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 			o.opens.comparable = false
 		}
 	}
+}
+
+// PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners.
+func (o *Observer) PID1Serves() (serves bool) {
+	procfs.Root("").EachTarget(1, func(_ int, target []byte) {
+		inode, _ := scope.SocketInode(target)
+		serves = serves || inode != 0 && o.late.seen[inode]
+	})
+	return serves
 }

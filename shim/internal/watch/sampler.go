@@ -7,6 +7,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -27,6 +29,7 @@ type sample struct {
 	began             time.Time
 	cost              cost.Result
 	observer, trouble string // see observe.Snapshot
+	deaf              bool   // the server is PID 1, and the kernel keeps TERM from it for lack of a handler
 	fault             any    // of lameduck's own, which ends the sampler
 }
 
@@ -37,6 +40,7 @@ type sampler struct {
 	traffic  *traffic.Tracker
 	cost     *cost.Tracker
 	out      chan sample
+	looked   bool // for a handler of the server
 	latest   sample
 }
 
@@ -62,6 +66,10 @@ func (s *sampler) run() {
 		}
 		s.latest.began = time.Now()
 		s.observer.Sample(s.latest.began, s.cost.NeedsTimeWait(), s.judge)
+		if !s.looked && len(s.latest.cost.Listening) > 0 {
+			s.looked = true
+			s.latest.deaf = s.observer.PID1Serves() && !handlesTERM(procfs.Root(""), 1)
+		}
 		s.latest.observer = s.observer.Name()
 		s.latest.trouble = s.observer.Trouble()
 		took := time.Since(began)
@@ -69,6 +77,12 @@ func (s *sampler) run() {
 		sigcatch.Wake()
 		s.observer.Wait(time.Now().Add(s.pause(took)))
 	}
+}
+
+// handlesTERM reports whether a process catches TERM, or waits for it, as far as is known.
+func handlesTERM(proc procfs.Root, pid int) bool {
+	s, err := proc.Signals(pid)
+	return err != nil || sig.Set(s.Caught|s.Blocked).Has(sig.TERM)
 }
 
 func (s *sampler) judge(next *ledger.Sample) {

@@ -3,7 +3,6 @@ package watch
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
-	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -55,9 +53,6 @@ func (w *watch) run(samples chan sample) (err error) {
 			w.conclude(time.Now())
 		}
 	}()
-	if withoutHandler("") {
-		err = w.say("PID 1 has no handler for TERM: if it is the server, KILL ends its stops")
-	}
 	for !w.done && err == nil {
 		select {
 		case next := <-samples:
@@ -70,13 +65,6 @@ func (w *watch) run(samples chan sample) (err error) {
 		}
 	}
 	return err
-}
-
-// withoutHandler reports whether the command of the container whose processes are seen here is known
-// to have no handler for TERM: then the kernel keeps TERM from it, as PID 1.
-func withoutHandler(proc procfs.Root) bool {
-	s, err := proc.Signals(1)
-	return err == nil && proc.CheckNamespace() == nil && os.Getpid() != 1 && !sig.Set(s.Caught|s.Blocked).Has(sig.TERM)
 }
 
 // watch is what Run knows.
@@ -93,6 +81,7 @@ type watch struct {
 	said     bool      // the verdict on the ends so far
 	saidLoss bool      // what they had cost at once
 	idle     bool      // nothing listens, as was said
+	deaf     bool      // KILL ends the server, as was said
 	trouble  string    // of the observer, as was said
 	accepted int       // connections, as of the last view
 	endedAt  time.Time // when a signal ended watch
@@ -203,6 +192,10 @@ func (w *watch) sayNews(next *sample) (err error) {
 		err = w.say("observing through %s: %s", next.observer, next.trouble)
 	}
 	w.trouble = next.trouble
+	if next.deaf && !w.deaf {
+		w.deaf = true
+		err = errors.Join(err, w.say("the server is PID 1 and has no handler for TERM: KILL ends its stops"))
+	}
 	isIdle := len(next.cost.Listening)+len(next.cost.Ends) == 0
 	if isIdle && !w.idle {
 		err = errors.Join(err, w.say("nothing listens in this network namespace; looking on"))

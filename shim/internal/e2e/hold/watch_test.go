@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -193,14 +194,20 @@ func TestWatchNothing(t *testing.T) {
 	w.Out.Wait("the server's end: no request was cut, and no connection refused")
 }
 
-// TestWatchHandler: watch says of a command that KILL will end it, if the command is PID 1 here and
-// has no handler for TERM.
+// TestWatchHandler: watch says of a server that KILL will end it, if the server is PID 1 here and has no
+// handler for TERM.
 func TestWatchHandler(t *testing.T) {
 	t.Parallel()
 	for trap, lines := range map[string]int{"": 1, "trap : TERM": 0} {
-		b := box.Setup{}.Start(t, "/bin/sh", "-c", trap+"\n\"$0\" watch >/dev/stderr & wait", box.Binary)
+		n := box.NewNetwork(t)
+		var l net.Listener
+		n.Do(func() { l = testutil.Must(net.Listen("tcp", ":8080")) })
+		defer l.Close()
+		file := testutil.Must(l.(*net.TCPListener).File())
+		s := box.Setup{Network: n, Change: func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{file} }}
+		b := s.Start(t, "/bin/sh", "-c", trap+"\n\"$0\" watch >/dev/stderr & wait", box.Binary)
 		b.Err.Wait("; drained")
-		if n := strings.Count(strings.Join(b.Err.Texts(), " "), "PID 1 has no handler for TERM"); n != lines {
+		if n := strings.Count(strings.Join(b.Err.Texts(), " "), "the server is PID 1 and has no handler for TERM"); n != lines {
 			t.Errorf("%q: said %d times", trap, n)
 		}
 	}
