@@ -69,6 +69,7 @@ func TestWatchStop(t *testing.T) {
 	for _, c := range box.Table(`
 		case                 | grace | steps                               | verdicts | cut | refused | says
 		dies                 | 30    | ask TERM TERM views die refuse log  | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
+		a client has left    | 30    | leave TERM die                      | 1        | 0   | 0       | TERM, then after
 		returns              | 30    | close refuse return TERM die refuse | 2        | 0   | 5       | TERM, then after
 		serves on            | 4     | TERM                                | 1        | 0   | 0       | the server still serves after 3.
 		a second TERM        | 30    | TERM views TERM                     | 1        | 0   | 0       | the server still serves after
@@ -89,11 +90,14 @@ func TestWatchStop(t *testing.T) {
 			}
 			for step := range strings.FieldsSeq(c["steps"]) {
 				switch step {
-				case "ask":
+				case "ask", "leave":
 					client := server.Dial("127.0.0.1")
 					client.Ask("hello")
 					fmt.Fprintln(client, "wait")
 					w.Out.Wait(`"in_flight":1`)
+					if step == "leave" {
+						client.Close()
+					}
 				case "TERM":
 					w.Signal(sig.TERM)
 					w.Out.Wait("following the stop")
