@@ -17,12 +17,6 @@ func holdTwice(s *stop, report reporter) {
 	}
 }
 
-func sayHold(s *stop, report reporter) {
-	if call := s.hookCall; call != nil && call.subcommand == "" {
-		report(call.program.line, "a preStop hook without the word hold: say lameduck hold")
-	}
-}
-
 // noCommand: an image from scratch is for copying, and needs no command.
 func noCommand(s *stop, report reporter) {
 	remedy := "the pod's command replaces that of the image: add that one"
@@ -104,6 +98,9 @@ func misplacedFlag(s *stop, report reporter) {
 }
 
 func badFlag(s *stop, report reporter) {
+	if call := s.hookCall; call != nil && call.subcommand == "" {
+		report(call.program.line, "a preStop hook without the word hold: say lameduck hold")
+	}
 	for _, f := range slices.Concat(s.entry.refused, s.hold.refused) {
 		report(f.Line, "%s", f.Text)
 	}

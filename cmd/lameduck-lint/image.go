@@ -51,9 +51,6 @@ type image struct {
 	args    map[string]string // of ARG before FROM
 }
 
-// configures matches instructions that may write nginx.conf.
-const configures pattern = `(?i)daemon +off|nginx\.conf|^(COPY|ADD).*\s"?/?(etc/?)?(etc/nginx/?)?"?\]?$`
-
 // add adds a stage to an image, after the stage that it is based on.
 func (c *image) add(stages []instructions.Stage, i int) {
 	c.Name.line = stages[i].Location[0].Start.Line
@@ -64,8 +61,6 @@ func (c *image) add(stages []instructions.Stage, i int) {
 	ordered := false // this stage has a CMD
 	for _, instruction := range stages[i].Commands {
 		line := instruction.Location()[0].Start.Line
-		text := fmt.Sprint(instruction)
-		c.configures = c.configures || configures.matches(text) && !strings.Contains(text, "lameduck")
 		switch i := instruction.(type) {
 		case *instructions.EntrypointCommand:
 			c.Command = c.wordsOf(i.ShellDependantCmdLine, line)

@@ -29,8 +29,6 @@ const (
 	// serverImages have no lameduck.
 	serverImages pattern = `caddy|haproxy|httpd|memcached|mongo|mysql|mariadb|nginx|node|php|postgres|python|` +
 		`rabbitmq|redis|ruby|tomcat|traefik|varnish`
-	// systemImages have the programs as the distribution configures them.
-	systemImages pattern = `alpine|amazonlinux|archlinux|busybox|debian|fedora|rockylinux|ubuntu`
 )
 
 // images have what is known, the first that matches. nginx before 1.18, but for 1.11, is stopped by
@@ -49,7 +47,8 @@ var images = []imageFacts{
 	{library(`debian|(node|perl|python|ruby):[^@]*slim.*`), "TERM", "",
 		`curl|wget|netstat|ss|ps|pgrep|pkill|killall|nc`},
 	{library(`ubuntu`), "TERM", "", `curl|wget|netstat|ss|killall|nc`},
-	{library(`buildpack-deps|gcc|golang|node|perl|php|python|ruby|rust|` + systemImages), "TERM", "", ""},
+	{library(`alpine|amazonlinux|archlinux|buildpack-deps|busybox|fedora|gcc|golang|node|perl|php|python|rockylinux|` +
+		`ruby|rust`), "TERM", "", ""},
 }
 
 // imageFacts are the stop signal of an image, the program that it runs by default, and programs that

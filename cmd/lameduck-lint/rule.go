@@ -20,14 +20,12 @@ var rules = []rule{
 	{"prestop-adds-up", "a preStop sleep comes on top of lameduck's hold", preStopAddsUp},
 	{"hold-twice", "two lameducks where one is enough: in the hook and the entrypoint, or one that runs another",
 		holdTwice},
-	{"say-hold", "a preStop hook calls lameduck without hold", sayHold},
 	{"stop-signal", "the stop signal is KILL, another server's, or does not start lameduck's stop", stopSignal},
 	{"wrong-preset", "the preset is another server's, or nginx, httpd, haproxy or php-fpm has none", wrongPreset},
 	{"no-exec", "a shell, npm, pnpm, yarn or apache2ctl stays in front of a server, or a shell in front of lameduck",
 		noExec},
 	{"cut-at-term", "nginx, httpd, haproxy or php-fpm gets TERM with nothing before it, or Celery's workers get it",
 		cutAtTERM},
-	{"daemonizes", "nginx without daemon off, so the container ends at once", daemonizes},
 	{"hook-cuts", "a hook that drops or refuses requests, such as nginx -s stop", hookCuts},
 	{"stops-first", "a database's proxy, daprd or php-fpm stops before a container that needs it", stopsFirst},
 	{"no-shell", "a hook needs a shell, a program or an option that the image does not have", noShell},
@@ -36,8 +34,8 @@ var rules = []rule{
 	{"no-program", "lameduck is not at the path given: nothing installs it there, or the path is a whole command line",
 		noProgram},
 	{"misplaced-flag", "a flag of lameduck comes after the command, which gets the flag", misplacedFlag},
-	{"bad-flag", "lameduck rejects a flag, a value or their combination, warns, or does not know a LAMEDUCK_* variable",
-		badFlag},
+	{"bad-flag", "lameduck rejects a flag, a value or their combination, warns, does not know a LAMEDUCK_* variable, " +
+		"or a hook calls it without hold", badFlag},
 }
 
 // judge returns the findings for the stops of a pod, or of an image.

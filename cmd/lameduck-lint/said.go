@@ -78,8 +78,7 @@ type container struct {
 		} `yaml:"preStop"`
 	}
 
-	configures bool                // a Dockerfile may write the configuration of a server
-	script     func(string) string // the text of a file of a Dockerfile's image, as far as it is known
+	script func(string) string // the text of a file of a Dockerfile's image, as far as it is known
 }
 
 // variable is an environment variable.

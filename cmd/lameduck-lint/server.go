@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 )
 
 // idle matches commands that serve nobody, and what only the shell knows.
@@ -73,22 +71,5 @@ func cutAtTERM(s *stop, report reporter) {
 			report(c.program.line, "%s sends TERM to all processes, and so to those of %s, which drop what is in "+
 				"flight; %s", c.init, server.Name, remedy)
 		}
-	}
-}
-
-// daemonizes reports nginx as a command where no configuration of its own can keep it in front. A
-// Dockerfile's ENTRYPOINT alone may get arguments from a pod.
-func daemonizes(s *stop, report reporter) {
-	isMounted := func(m volume) bool { return strings.HasPrefix(m.MountPath, "/etc") }
-	mayConfigure := s.configures || slices.ContainsFunc(s.VolumeMounts, isMounted)
-	isComplete := s.pod != nil || len(s.Args) > 0
-	isKnown := library(serverImages).matches(s.Image) || s.pod == nil && library(systemImages).matches(s.Image)
-	last := s.last
-	if last == nil || last.file || last.unclear || mayConfigure || !isComplete || !isKnown {
-		return
-	}
-	if last.program.base() == "nginx" && len(last.args) == 0 {
-		report(last.program.line, "nginx goes into the background, and the container ends at once; write "+
-			`nginx -g "daemon off;"`)
 	}
 }
