@@ -12,6 +12,24 @@ type finding struct {
 	Line int    `json:"line"`
 	Rule string `json:"rule"`
 	Text string `json:"message"`
+	subject
+}
+
+// subject is what a finding is about.
+type subject struct {
+	Object    string `json:"object,omitempty"` // KIND/NAME; "": a Dockerfile
+	Container string `json:"container,omitempty"`
+}
+
+// prefix returns what is in front of a text.
+func (s subject) prefix() string {
+	switch {
+	case s.Object == "":
+		return ""
+	case s.Container == "":
+		return s.Object + ": "
+	}
+	return s.Object + ", container " + s.Container + ": "
 }
 
 // reporter adds a finding of a rule. Without a line, it is on the container's.

@@ -34,7 +34,7 @@ func graceTooShort(s *stop, report reporter) {
 		report(s.sleepLine,
 			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; write %s",
 			seconds(s.sleep), s.graceText(), graceLine(s.sleep+30*time.Second))
-	case s.entry.Holds() || s.hold.Holds():
+	case s.serves() || s.entry.Holds() || s.hold.Holds():
 		report(s.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", s.graceText(),
 			graceLine(30*time.Second))
 	}

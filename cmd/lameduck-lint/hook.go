@@ -6,6 +6,23 @@ import (
 	"strings"
 )
 
+// nothingWaits reports a container that has clients, and gets its stop signal while they are still
+// sent to it. What cut-at-term or stops-first reports is left to them.
+func nothingWaits(s *stop, report reporter) {
+	if !s.serves() || !s.pod.replaced || s.isOpen() || s.RestartPolicy != "" ||
+		s.call != nil || s.Lifecycle.PreStop != nil || s.says(waits) || drains.matches(s.Image) ||
+		s.server != nil && finishing[s.server.Name] != "" && s.signal.String() == "TERM" {
+		return
+	}
+	report(0, "the stop signal comes at once, while clients are still sent to the container; write lifecycle: "+
+		"{preStop: {sleep: {seconds: 15}}}, or have lameduck hold (see docs/kubernetes.md)")
+}
+
+// says reports whether words or variables of the container match.
+func (s *stop) says(p pattern) bool {
+	return p.matches(fmt.Sprint(s.Command, s.Args, s.Env, s.EnvFrom))
+}
+
 // hookCuts reports hooks that cost requests rather than save them. The stop signal follows a hook
 // at once: TERM cuts what a server was about to finish.
 func hookCuts(s *stop, report reporter) {
@@ -59,7 +76,8 @@ func noPermission(s *stop, report reporter) {
 	for _, l := range []lameduck{s.entry, s.hold} {
 		if l.CloseIdle && isDefault && !may {
 			report(l.lineOf("close-idle"), "--close-idle closes no connection under the seccomp profile "+
-				"RuntimeDefault; write capabilities: {add: [SYS_PTRACE]} in the securityContext")
+				"RuntimeDefault; write seccompProfile: {type: Localhost, localhostProfile: lameduck.json} (see "+
+				"docs/kubernetes.md), or capabilities: {add: [SYS_PTRACE]}, in the securityContext")
 		}
 	}
 }
@@ -69,13 +87,17 @@ func noPermission(s *stop, report reporter) {
 func stopsFirst(s *stop, report reporter) {
 	isHeld, _ := s.isHeld()
 	if isHeld || s.call != nil || s.Lifecycle.PreStop != nil || s.RestartPolicy != "" || !servants.matches(s.Image) ||
-		waits.matches(fmt.Sprint(s.Command, s.Args, s.Env, s.EnvFrom)) {
+		s.says(waits) {
 		return
 	}
 	for _, other := range s.beside {
-		if isHeld, most := other.isHeld(); isHeld && len(other.Ports) > 0 {
-			report(s.Name.line, "%s stops at once, up to %s before %s; make it an init container with restartPolicy: "+
-				"Always, or give it the hook", s.Name.text, seconds(most), other.Name.text)
+		if isHeld, most := other.isHeld(); isHeld && other.serves() {
+			remedy := "make it an init container with restartPolicy: Always, or give it the hook"
+			if s.Image == injected {
+				remedy = fmt.Sprintf("annotate the pod with %s: %q", daprWaits, most)
+			}
+			report(s.Name.line, "%s stops at once, up to %s before %s; %s", s.Name.text, seconds(most),
+				other.Name.text, remedy)
 			return
 		}
 	}

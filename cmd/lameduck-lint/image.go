@@ -72,7 +72,7 @@ func (c *image) add(stages []instructions.Stage, i int) {
 		case *instructions.StopSignalCommand:
 			c.Lifecycle.StopSignal = word{i.Signal, line}
 		case *instructions.ExposeCommand:
-			c.Ports = append(c.Ports, i.Ports)
+			c.Ports = append(c.Ports, port{})
 		case *instructions.ShellCommand:
 			c.shell = i.Shell
 		case *instructions.WorkdirCommand:

@@ -125,7 +125,16 @@ const (
 	prefixed pattern = `^kill .*-(s )?SIG`
 
 	// servants are images of containers that others need to serve, such as the proxy of a database.
-	servants pattern = `(^|/)([^/]*(sql-?proxy|auth-proxy|daprd|pgbouncer)(:[^/]*)?|php:[^/]*fpm[^/]*)$`
+	servants pattern = `(^|/)([^/]*(sql-?proxy|gce-proxy|auth-proxy|daprd|pgbouncer)([:@][^/]*)?|php:[^/]*fpm[^/]*)$`
+	// injected is the image of the container that Dapr injects, unless daprWaits has it wait.
+	injected  = "daprd"
+	daprWaits = "dapr.io/block-shutdown-duration"
+	// drains are images of containers that wait by themselves, or that clients do not miss.
+	drains pattern = `(^|/)(proxyv2|ztunnel|[^/]*(exporter|state-metrics))([:@]|$)|^auto$|` + servants
+	// replaced are the kinds whose pods are replaced while clients are sent to them.
+	replaced pattern = `^(Deployment|DaemonSet|StatefulSet|Rollout)$`
+	// aside matches the names of ports that clients do not use.
+	aside pattern = `(?i)metric|monitor|prom|stat|health|probe|debug|pprof|exporter`
 	// waits matches flags and variables by which they wait before they stop.
 	waits pattern = `(?i)sigterm|term.?timeout|shutdown|drain`
 )

@@ -14,18 +14,29 @@ import (
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
+	Metadata   metadata
 	Items      []object
 	Spec       struct {
 		pod         `yaml:",inline"`
 		Template    template
+		Strategy    struct{ Type string }
 		JobTemplate struct{ Spec struct{ Template template } } `yaml:"jobTemplate"`
 	}
 	Template template
 }
 
+// metadata is that of an object or a pod.
+type metadata struct {
+	Name        word
+	Annotations map[string]word
+}
+
 // template is a template of pods. In manifests without pods, there is another value under
 // the same key, or none.
-type template struct{ Spec *pod }
+type template struct {
+	Metadata metadata
+	Spec     *pod
+}
 
 // errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
 var errNoKind = errors.New("left out: no object has a kind, as in a Compose file")
@@ -77,18 +88,20 @@ func (o *object) pods() (list []*pod) {
 	for i := range o.Items {
 		list = append(list, o.Items[i].pods()...)
 	}
-	p := o.Spec.Template.Spec
+	t := o.Spec.Template
 	switch o.Kind {
 	case "Pod":
-		p = &o.Spec.pod
+		t = template{o.Metadata, &o.Spec.pod}
 	case "PodTemplate":
-		p = o.Template.Spec
+		t = o.Template
 	case "CronJob":
-		p = o.Spec.JobTemplate.Spec.Template.Spec
+		t = o.Spec.JobTemplate.Spec.Template
 	}
-	if p != nil {
+	if p := t.Spec; p != nil {
 		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
 		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
+		p.replaced = replaced.matches(o.Kind) && o.Spec.Strategy.Type != "Recreate"
+		p.kind, p.name, p.annotations = o.Kind, o.Metadata.Name.text, t.Metadata.Annotations
 		list = append(list, p)
 	}
 	return list

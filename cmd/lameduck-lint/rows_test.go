@@ -30,7 +30,7 @@ func rows(t testing.TB) (list []row) {
 			continue
 		}
 		text := strings.ReplaceAll(rest[:end], " ; ", "\n")
-		if pod = strings.TrimSpace(pod); pod != "Dockerfile" {
+		if pod = strings.TrimSpace(pod); pod != "Dockerfile" && pod != "manifest" {
 			if regexp.MustCompile(`^\d`).MatchString(pod) {
 				pod = "terminationGracePeriodSeconds: " + pod
 			}

@@ -14,7 +14,7 @@ type rule struct {
 
 // rules are in the order of the documentation, and so are the findings on a line.
 var rules = []rule{
-	{"grace-too-short", "the grace period is too short for lameduck's flags or a preStop sleep", graceTooShort},
+	{"grace-too-short", "the grace period is 0, or too short for lameduck's flags or a preStop sleep", graceTooShort},
 	{"grace-differs", "lameduck is told a different grace period than the pod's, or none and assumes a wrong one",
 		graceDiffers},
 	{"prestop-adds-up", "a preStop sleep comes on top of lameduck's hold", preStopAddsUp},
@@ -26,8 +26,10 @@ var rules = []rule{
 		noExec},
 	{"cut-at-term", "nginx, httpd, haproxy or php-fpm gets TERM with nothing before it, or Celery's workers get it",
 		cutAtTERM},
+	{"nothing-waits", "a container that serves, without a preStop hook or lameduck, in a Deployment, DaemonSet, " +
+		"StatefulSet or Rollout", nothingWaits},
 	{"hook-cuts", "a hook that drops or refuses requests, such as nginx -s stop", hookCuts},
-	{"stops-first", "a database's proxy, daprd or php-fpm stops before a container that needs it", stopsFirst},
+	{"stops-first", "a database's proxy, Dapr or php-fpm stops before a container that needs it", stopsFirst},
 	{"no-shell", "a hook needs a shell, a program or an option that the image does not have", noShell},
 	{"no-permission", "--close-idle under the seccomp profile RuntimeDefault, which forbids it", noPermission},
 	{"no-command", "lameduck has no command to run, or a container's command is lameduck hold", noCommand},
@@ -44,8 +46,9 @@ func judge(stops ...*stop) (found []finding) {
 		for _, r := range rules {
 			r.check(s, func(line int, format string, args ...any) {
 				text := oneLine(fmt.Sprintf(format, args...))
-				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: text}
-				if !slices.Contains(found, f) {
+				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: text, subject: s.subject()}
+				isSame := func(g finding) bool { return g.Line == f.Line && g.Rule == f.Rule && g.Text == f.Text }
+				if !slices.ContainsFunc(found, isSame) {
 					found = append(found, f)
 				}
 			})

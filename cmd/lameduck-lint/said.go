@@ -51,10 +51,14 @@ type pod struct {
 	Grace          word `yaml:"terminationGracePeriodSeconds"`
 	Containers     []container
 	InitContainers []container `yaml:"initContainers"`
+	HostNetwork    bool        `yaml:"hostNetwork"`
 	Volumes        []volume
 	Security       security `yaml:"securityContext"`
 
-	patch bool // the grace period may stand elsewhere
+	kind, name  string // of the object that is or makes the pod
+	annotations map[string]word
+	replaced    bool // while clients are sent to it
+	patch       bool // the grace period may stand elsewhere
 }
 
 // container is a container in a manifest, or the image of a Dockerfile, whose ENTRYPOINT and
@@ -67,9 +71,10 @@ type container struct {
 	Env           []variable
 	EnvFrom       []any    `yaml:"envFrom"`
 	VolumeMounts  []volume `yaml:"volumeMounts"`
-	Ports         []any
-	Security      security `yaml:"securityContext"`
-	RestartPolicy string   `yaml:"restartPolicy"`
+	Ports         []port
+	Readiness     map[string]any `yaml:"readinessProbe"`
+	Security      security       `yaml:"securityContext"`
+	RestartPolicy string         `yaml:"restartPolicy"`
 	Lifecycle     struct {
 		StopSignal word `yaml:"stopSignal"`
 		PreStop    *struct {
@@ -80,6 +85,9 @@ type container struct {
 
 	script func(string) string // the text of a file of a Dockerfile's image, as far as it is known
 }
+
+// port is a port of a container.
+type port struct{ Name string }
 
 // variable is an environment variable.
 type variable struct {

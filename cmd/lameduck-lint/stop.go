@@ -41,6 +41,9 @@ func (p *pod) stops() (list []*stop) {
 	if err != nil {
 		return nil
 	}
+	if dapr := p.annotations["dapr.io/enabled"]; dapr.text == "true" && p.annotations[daprWaits].line == 0 {
+		p.Containers = append(p.Containers, container{Name: word{"daprd", dapr.line}, Image: injected})
+	}
 	all := slices.Concat(p.Containers, p.InitContainers)
 	for _, c := range all {
 		p.patch = p.patch || p.Grace.line == 0 && c.Image == ""
@@ -114,6 +117,22 @@ func (s *stop) assumedCall(args []word) *command {
 		return nil
 	}
 	return &command{program: word{"lameduck", first.line}, args: args}
+}
+
+// subject returns what findings are about.
+func (s *stop) subject() subject {
+	if s.pod == nil {
+		return subject{}
+	}
+	return subject{strings.Trim(s.pod.kind+"/"+s.pod.name, "/"), s.Name.text}
+}
+
+// serves reports whether the container of a pod says that it has clients that are sent to it: by a
+// port, or by a probe that connects. Nobody is sent to a pod with the node's network.
+func (s *stop) serves() bool {
+	isForClients := func(p port) bool { return !aside.matches(p.Name) }
+	probed := len(s.Ports) == 0 && len(s.Readiness) > 0 && s.Readiness["exec"] == nil
+	return s.pod != nil && !s.pod.HostNetwork && (probed || slices.ContainsFunc(s.Ports, isForClients))
 }
 
 // isHeld reports whether something lets the container serve for a while before it is stopped, and

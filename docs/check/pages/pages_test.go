@@ -264,7 +264,8 @@ func TestLinks(t *testing.T) {
 const foreign = `
 lameduck: --json --only-stops LAMEDUCK_PID LAMEDUCK_SIGNAL
 linkerd-await: --shutdown
-cluster-autoscaler: --max-graceful-termination-sec
+cluster-autoscaler: --max-graceful-termination-sec 
+cloud-sql-proxy: --max-sigterm-delay
 podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop --network --security-opt
 Dockerfiles: --chmod --checksum
 tini, dumb-init: --single-child --rewrite
