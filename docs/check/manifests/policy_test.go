@@ -1,0 +1,176 @@
+package manifests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/common/types"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+)
+
+// variable is a variable of a policy.
+type variable admissionregistration.Variable
+
+func (v variable) GetName() string            { return v.Name }
+func (v variable) GetExpression() string      { return v.Expression }
+func (v variable) ReturnTypes() []*types.Type { return []*types.Type{types.AnyType, types.DynType} }
+
+// applied returns what the API server makes of a new pod by a policy: the calls are those of its
+// admission plugin. A pod that does not match is returned as it is.
+func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
+	t.Helper()
+	list, err := Decode(read(t, policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := list[0].(*admissionregistration.MutatingAdmissionPolicy).Spec
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := cel.OptionalVariableDeclarations{}
+	for _, v := range spec.Variables {
+		result := compiler.CompileAndStoreVariable(variable(v), options, environment.StoredExpressions)
+		if result.Error != nil {
+			t.Fatal(v.Name, result.Error)
+		}
+	}
+	var conditions []cel.ExpressionAccessor
+	for i := range spec.MatchConditions {
+		conditions = append(conditions, (*matchconditions.MatchCondition)(&spec.MatchConditions[i]))
+	}
+	scheme := runtime.NewScheme()
+	if err := core.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	objects := admission.NewObjectInterfacesFromScheme(scheme)
+	kind, resource := core.SchemeGroupVersion.WithKind("Pod"), core.SchemeGroupVersion.WithResource("pods")
+	attributes, err := admission.NewVersionedAttributes(admission.NewAttributesRecord(pod, nil, kind, "", pod.Name,
+		resource, "", admission.Create, nil, false, nil), kind, objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, options, environment.StoredExpressions),
+		spec.FailurePolicy, "policy", "mutate", policy)
+	match := matcher.Match(context.Background(), attributes, nil, nil)
+	if match.Error != nil {
+		t.Fatal(match.Error)
+	}
+	if !match.Matches {
+		return pod
+	}
+	options.HasPatchTypes = true
+	condition := &patch.JSONPatchCondition{Expression: spec.Mutations[0].JSONPatch.Expression}
+	patcher := patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(condition, options, environment.StoredExpressions))
+	request := patch.Request{MatchedResource: resource, VersionedAttributes: attributes, ObjectInterfaces: objects}
+	result, err := patcher.Patch(compiler.CreateContext(context.Background()), request, celconfig.RuntimeCELCostBudget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.(*core.Pod)
+}
+
+// TestHoldPolicy: which containers get the hook, with which words. What is left alone is not
+// changed at all.
+func TestHoldPolicy(t *testing.T) {
+	const sleep = "lifecycle: {preStop: {sleep: {seconds: 45}}}"
+	script := func(command string) string { return "lifecycle: {preStop: {exec: {command: " + command + "}}}" }
+	var pods core.PodList
+	alone := ""
+	for i, test := range []struct{ pod, containers, want string }{
+		{"", "{name: a, ports: [{containerPort: 80}]}", "a: hold --grace-period=30"},
+		{"", "{name: a, ports: [{containerPort: 80}], volumeMounts: [{name: x, mountPath: /x}], " +
+			"lifecycle: {postStart: {sleep: {seconds: 1}}}}, {name: b}", "a: hold --grace-period=30"},
+		{"terminationGracePeriodSeconds: 90", "{name: a, " + sleep + "}", "a: hold --grace-period=90 --delay=45"},
+		{"", "{name: a, " + sleep + "}", "a: hold --grace-period=56 --delay=45"},
+		{"", "{name: a}, {name: b, " + script("[sh, -c, sleep 5]") + "}", "b: hold --grace-period=30 --delay=5"},
+		{"", "{name: a, " + script("[/bin/sleep, 45.5s]") + "}", "a: hold --grace-period=57 --delay=45.5"},
+		{"", "{name: a, " + sleep + "}, {name: b, ports: [{containerPort: 80}]}",
+			"a: hold --grace-period=56 --delay=45, b: hold --grace-period=56"},
+		{"", "{name: a, ports: [{containerPort: 80}]}, {name: b, ports: [{containerPort: 81}], " + sleep + "}",
+			"b: hold --grace-period=56 --delay=45"},
+		{"}, metadata: {annotations: {lameduck/delay: 10s}", "{name: a, " + sleep + "}",
+			"a: hold --grace-period=56 --delay=10s"},
+		// Left alone.
+		{"", "{name: a}", ""},
+		{"", "{name: a, ports: [{containerPort: 80}]}, {name: b, ports: [{containerPort: 81}]}", ""},
+		{"", "{name: a, ports: [{containerPort: 80}], " + script("[nginx, -s, quit]") + "}", ""},
+		{"", "{name: a, ports: [{containerPort: 80}], lifecycle: {preStop: {httpGet: {port: 80}}}}", ""},
+		{"", "{name: a, " + script(`[sh, -c, sleep 5; nginx -s quit]`) + "}", ""},
+		{"initContainers: [{name: lameduck}]", "{name: a, " + sleep + "}", ""},
+	} {
+		pod := core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", i)}}
+		text := fmt.Sprintf("{spec: {containers: [%s], %s}}", test.containers, test.pod)
+		if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
+			t.Fatal(text, err)
+		}
+		before := pod.DeepCopy()
+		got := applied(t, "fleet/policy.yaml", &pod)
+		pods.Items = append(pods.Items, *got)
+		var hooks []string
+		for i, c := range got.Spec.Containers {
+			if len(c.VolumeMounts) == len(before.Spec.Containers[i].VolumeMounts) {
+				continue
+			}
+			mount := c.VolumeMounts[len(c.VolumeMounts)-1].MountPath
+			words := strings.Join(c.Lifecycle.PreStop.Exec.Command, " ")
+			hooks = append(hooks, c.Name+": "+strings.TrimPrefix(words, mount+"/lameduck "))
+			if c.Lifecycle.PreStop.Sleep != nil {
+				t.Errorf("%s: a hook of two kinds", text)
+			}
+		}
+		if got := strings.Join(hooks, ", "); got != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", text, got, test.want)
+		}
+		if test.want == "" {
+			if before.Spec.InitContainers == nil {
+				alone += fmt.Sprintf("default/pod-%d\n", i)
+			}
+			wantSame(t, got.Spec, before.Spec)
+			continue
+		}
+		grace := fmt.Sprint(*got.Spec.TerminationGracePeriodSeconds)
+		if !strings.Contains(test.want, "--grace-period="+grace) || got.Spec.InitContainers[0].Name != "lameduck" ||
+			!slices.ContainsFunc(got.Spec.Volumes, func(v core.Volume) bool { return v.Name == "lameduck" }) {
+			t.Errorf("%s: %+v", text, got.Spec)
+		}
+	}
+	page := string(read(t, "../../kubernetes.md"))
+	query := regexp.MustCompile(`-l lameduck=hold -o json \| (jq .*)`).FindStringSubmatch(page)
+	list, err := json.Marshal(pods)
+	if query == nil || err != nil {
+		t.Fatal("docs/kubernetes.md does not list pods", err)
+	}
+	jq := exec.Command("sh", "-c", query[1])
+	jq.Stdin = bytes.NewReader(list)
+	if out, err := jq.CombinedOutput(); string(out) != alone {
+		t.Errorf("the query lists\n%s\nwant\n%s%v", out, alone, err)
+	}
+}
+
+// TestWatchPolicy: the policy adds the sidecar that the component adds, and no more.
+func TestWatchPolicy(t *testing.T) {
+	sidecar := pod(t, read(t, "fleet/component/watch.yaml")).InitContainers[0]
+	before := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "a"}}}}
+	want := before.DeepCopy()
+	want.Spec.InitContainers = []core.Container{sidecar}
+	wantSame(t, applied(t, "fleet/watch.yaml", before).Spec, want.Spec)
+	wantSame(t, applied(t, "fleet/watch.yaml", want).Spec, want.Spec)
+}
