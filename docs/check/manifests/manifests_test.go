@@ -119,7 +119,7 @@ func TestHoldPatch(t *testing.T) {
 	want := pod(t, read(t, "hold.yaml"))
 	want.InitContainers[0].Resources, want.InitContainers[0].SecurityContext = core.ResourceRequirements{}, nil
 	want.Volumes[0].EmptyDir.SizeLimit = nil
-	before := bytes.Replace(read(t, "fleet/example/web.yaml"), []byte("name: app\n"), []byte("name: nginx\n"), 1)
+	before := bytes.Replace(read(t, "fleet/example/web.yaml"), []byte("Seconds: 60\n"), []byte("Seconds: 30\n"), 1)
 	hook := []byte("        lifecycle:\n          preStop:\n            sleep: {seconds: 15}\n")
 	if !bytes.Contains(before, hook) {
 		t.Fatal("web.yaml has no sleep")
@@ -150,18 +150,33 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestFleetWatch: with the label watch the component adds a sidecar, which the restricted level
-// allows by itself, and leaves the rest.
-func TestFleetWatch(t *testing.T) {
+// overlay returns the pod of the example's Deployment with a change, and what the overlay makes of it.
+func overlay(t *testing.T, old, new string) (before, after *core.PodSpec) {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(examples+"fleet")); err != nil {
 		t.Fatal(err)
 	}
-	text := bytes.ReplaceAll(read(t, "fleet/example/web.yaml"), []byte("lameduck: hold"), []byte("lameduck: watch"))
+	text := bytes.ReplaceAll(read(t, "fleet/example/web.yaml"), []byte(old), []byte(new))
 	if err := os.WriteFile(dir+"/example/web.yaml", text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	want, got := pod(t, text), pod(t, kubectl(t, nil, "kustomize", dir+"/example"))
+	return pod(t, text), pod(t, kubectl(t, nil, "kustomize", dir+"/example"))
+}
+
+// TestFleetHold: the component takes a grace period as it is.
+func TestFleetHold(t *testing.T) {
+	before, after := overlay(t, "Seconds: 60", "Seconds: 120")
+	wantSame(t, *after.TerminationGracePeriodSeconds, int64(120))
+	wantSame(t, after.Containers[0].Image, before.Containers[0].Image)
+	wantSame(t, after.Containers[0].Lifecycle.PreStop.Sleep, (*core.SleepAction)(nil))
+	wantSame(t, len(after.InitContainers)+len(after.Containers), 2)
+}
+
+// TestFleetWatch: with the label watch the component adds a sidecar, which the restricted level
+// allows by itself, and leaves the rest.
+func TestFleetWatch(t *testing.T) {
+	want, got := overlay(t, "lameduck: hold", "lameduck: watch")
 	want.InitContainers = got.InitContainers[:1]
 	wantSame(t, got, want)
 	const sidecar = `{"name":"lameduck-watch","image":"ghcr.io/lameduck-init/lameduck:1",` +
