@@ -3,6 +3,7 @@
 package shim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type loop struct {
 
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one of the hold
+	trouble  string           // of a sample, as warned last
 	thawedAt time.Time        // when a freeze past the end of the hold was noticed
 
 	stop          report.Stop // what is known about the stop
@@ -150,19 +152,23 @@ func (l *loop) onSample(s observe.Snapshot) {
 	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: waiting})
 }
 
-// warnUnobservable warns, when that changes, that an adaptive hold cannot observe the traffic in
+// warnUnobservable warns, once of each trouble, that an adaptive hold cannot observe the traffic in
 // the best way, or that traffic of no listener of the container can be observed.
 func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	if l.plan.Until == Elapsed {
 		return
 	}
 	switch {
-	case s.Trouble == "" || s.Trouble == l.sample.Trouble:
+	case s.Trouble == l.sample.Trouble:
+	case s.Trouble == "":
+		l.log(Info, "observing the traffic through %s again", observe.SockDiag)
+	case s.Trouble == l.trouble:
 	case s.Observer == observe.None:
 		l.log(Warn, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
 	default:
 		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
+	l.trouble = cmp.Or(s.Trouble, l.trouble)
 	if unserved := s.Scope.Unserved; len(unserved) > 0 && len(l.sample.Scope.Unserved) == 0 {
 		l.log(Warn, "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))

@@ -25,6 +25,7 @@ type Ledger struct {
 	conns  map[uint64]*Conn // by identity
 	shown  int              // of conns, in the sample, and not closed since
 
+	isNewSource    bool // for the next sample
 	lacksPingPong  bool // a connection has no valid pingPong
 	pingPongReadAt time.Time
 }
@@ -35,10 +36,12 @@ type Sample struct {
 	At       time.Time // when the sample began
 	Now      Moment    // At
 	Previous Moment    // when the sample before began
-	Baseline bool      // connections that are First are older than the trigger, or not known to be new
 	Conns    []*Conn   // those shown, in their order, then those that have ended
 	Others   []Other
 	Usual    Usual
+
+	NewSource bool // the sample is the first of another source
+	Baseline  bool // connections that are First are older than the trigger, or not known to be new
 	Rest
 }
 
@@ -55,7 +58,6 @@ type Other struct {
 // Rest is the part of a sample that sockets do not show.
 type Rest struct {
 	Incomplete bool // the list of sockets could not be read to its end: nothing is known to be missing
-	NewSource  bool // the next sample comes from another source, which may identify connections differently
 
 	ReadAt   time.Time // when the list of sockets had been read
 	MissedAt time.Time // the latest time at which connections may have been missed: activity; zero: never
@@ -82,7 +84,7 @@ func (s *Sample) Time(m Moment) time.Time {
 func New(cfg Config) *Ledger {
 	return &Ledger{
 		cfg: cfg, conns: map[uint64]*Conn{},
-		sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}, Rest: Rest{NewSource: true}},
+		sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}, Baseline: true, Rest: Rest{Incomplete: true}},
 	}
 }
 
@@ -92,10 +94,27 @@ func (l *Ledger) Begin(now time.Time) {
 	y.Previous = y.Now
 	y.At = now
 	y.Now = y.Moment(now)
+	y.NewSource = l.isNewSource
+	l.isNewSource = false
 	y.Baseline = y.NewSource || y.Baseline && y.Incomplete
 	y.Conns = y.Conns[:0]
 	y.Others = y.Others[:0]
 	l.shown = 0
+}
+
+// ChangeSource makes the next sample one of another source, which may identify connections
+// differently: those of former samples are known by their ends. A request that is in flight may
+// still be when the next source shows none.
+func (l *Ledger) ChangeSource() {
+	l.isNewSource = true
+	former := l.conns
+	l.conns = map[uint64]*Conn{}
+	for _, c := range former {
+		if c.Seen != 0 && !c.isOver {
+			c.request.state = c.Request
+			l.conns[ConnKey(c.Local, c.Remote)] = c
+		}
+	}
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
@@ -131,6 +150,13 @@ func isConn(s *tcp.Socket) bool {
 func (l *Ledger) conn(s *tcp.Socket) *Conn {
 	id := identity(s)
 	c := l.conns[id]
+	if c == nil { // perhaps of a source without cookies
+		ends := ConnKey(s.Local, s.Remote)
+		if c = l.conns[ends]; c != nil {
+			delete(l.conns, ends)
+			l.conns[id] = c
+		}
+	}
 	if c == nil || c.isOver {
 		next := &Conn{}
 		if c != nil {

@@ -149,6 +149,9 @@ func (c *Conn) judge(usual Usual) {
 	s := &c.Socket
 	last := c.request
 	state := Classify(s, usual)
+	if state == Idle && !s.HasInfo && IsOpen(s) { // a request that the source before has shown may still wait
+		state = last.state
+	}
 	if PeerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !IsOpen(s) {
 		c.Request = state
 		c.WaitsSince = c.Moved
@@ -188,10 +191,10 @@ func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
 	c.Notified = true
 }
 
-// noteSilence notes how long the last request has been silent in the hold. A tie in ping-pong mode
-// has probably been answered after maxTie.
+// noteSilence notes how long the last request has been silent in the hold. A tie in ping-pong mode,
+// or of which nothing more will be known, has probably been answered after maxTie.
 func (c *Conn) noteSilence(now Moment, maxTie time.Duration) {
-	if c.Request == Tie && c.Info.PingPong && now >= c.WaitsSince+maxTie {
+	if c.Request == Tie && (c.Info.PingPong || !c.HasInfo) && now >= c.WaitsSince+maxTie {
 		c.Request = Idle
 		c.request.state = Idle
 	}

@@ -3,16 +3,19 @@ package observe
 import (
 	"errors"
 	"net/netip"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -113,7 +116,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	s.observer = &Observer{
 		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
 		late:   late{seen: map[uint32]bool{}},
-		source: source{conn: f},
+		source: source{conn: f, connect: func() (dumper, error) { return nil, errDenied }},
 		events: events{reader: e},
 		opens:  opens{comparable: true},
 		ledger: ledger.New(usual.Ledger(trigger)),
@@ -128,6 +131,23 @@ func kept(cookie uint64) tcp.Socket {
 	s := tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: clientEnd, Cookie: cookie, Inode: 1, HasInfo: true}
 	s.Info = tcp.Info{Received: 300, Sent: 600, LastReceived: 2 * time.Hour, LastSent: time.Hour, LastAcked: time.Hour}
 	return s
+}
+
+// waiting returns the same connection with a request in flight.
+func waiting(cookie uint64) tcp.Socket {
+	s := kept(cookie)
+	s.Info.Received += 100
+	s.Info.LastReceived = time.Second
+	return s
+}
+
+// procRoot returns a directory with the table of /proc/net that shows kept, and no queue.
+func procRoot(t *testing.T) procfs.Root {
+	root := t.TempDir()
+	os.Mkdir(root+"/net", 0o700)
+	testutil.WriteFile(t, root+"/net/tcp", "sl local_address rem_address st tx_queue rx_queue tr tm->when\n"+
+		"0: 0100000A:0050 0200000A:0FA0 01 00000000:00000000 00:00000000 00000000 0 0 1 1 0 20 4 30 10 -1\n")
+	return procfs.Root(root)
 }
 
 // local returns a connection over loopback.

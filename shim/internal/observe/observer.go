@@ -46,6 +46,7 @@ func Open(cfg *Config) *Observer {
 		opens:  opens{comparable: !leavesOut},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
 	}
+	o.source.connect = openSockDiag
 	o.source.open()
 	listeners, err := o.source.list(listenStates)
 	q := scope.Query{
@@ -116,9 +117,14 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 		judge(o.ledger.End(ledger.Rest{Incomplete: !o.scope.Complete}))
 		return nil
 	}
+	if o.source.retry(now) {
+		o.ledger.ChangeSource()
+		o.readEvents()
+	}
 	err := o.sampleSource(now, timeWait, judge)
 	if err != nil && o.source.exhausted(err) {
 		o.source.fallBack(err)
+		o.ledger.ChangeSource()
 		o.events.close()
 		err = o.sampleSource(now, timeWait, judge)
 	}
@@ -151,8 +157,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 		err = o.observeDeferred()
 	}
 	rest := ledger.Rest{
-		Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err), ReadAt: time.Now(),
-		Resets: counters.OutRsts, Uncounted: countersErr,
+		Incomplete: err != nil, ReadAt: time.Now(), Resets: counters.OutRsts, Uncounted: countersErr,
 	}
 	for i := range o.events.closed {
 		e := &o.events.closed[i]

@@ -1,30 +1,23 @@
 package observe
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestObserverFallsBack: a source that fails during a sample is replaced at once by
 // /proc/net if the failure is permanent, and else after three samples in a row, which are
 // incomplete. Open connections are not new to the next source.
 func TestObserverFallsBack(t *testing.T) {
-	root := t.TempDir()
-	os.Mkdir(root+"/net", 0o700)
-	testutil.WriteFile(t, root+"/net/tcp", "sl local_address rem_address st tx_queue rx_queue tr tm->when\n"+
-		"0: 0100000A:0050 0200000A:0FA0 01 00000000:00000000 00:00000000 00000000 0 0 1 1 0 20 4 30 10 -1\n")
 	for err, incomplete := range map[error]int{unix.EPERM: 0, unix.ENOBUFS: maxFailures - 1} {
 		s, f, e := fakeSampler(kept(99))
-		s.observer.source.root = procfs.Root(root)
+		s.observer.source.root = procRoot(t)
 		s.take(trigger)
 		f.errs = slices.Repeat([]error{err}, maxFailures)
 		for i := range maxFailures + 1 {
@@ -43,6 +36,50 @@ func TestObserverFallsBack(t *testing.T) {
 				t.Errorf("%v, sample %d: %+v", err, i, got.Sample)
 			}
 		}
+	}
+}
+
+// TestObserverReturns: a request that is in flight when sock_diag fails holds, until MaxSilence. The source
+// is tried again at doubling intervals, and when it works knows the connections.
+func TestObserverReturns(t *testing.T) {
+	s, f, _ := fakeSampler(waiting(99))
+	s.observer.source.root = procRoot(t)
+	var now time.Duration
+	takeUntil := func(end time.Duration) Snapshot {
+		for ; now < end; now += usual.Poll {
+			s.take(trigger.Add(now))
+		}
+		return s.snapshot
+	}
+	var tries []time.Duration
+	s.observer.source.connect = func() (dumper, error) {
+		tries = append(tries, now)
+		if len(tries) == 4 {
+			return f, nil
+		}
+		return nil, errDenied
+	}
+	takeUntil(time.Second)
+	f.errs = []error{unix.EPERM}
+	if got := takeUntil(8 * time.Second); got.Observer != ProcNet || got.InFlight != 1 || got.State != stop.Busy {
+		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
+	}
+	f.sockets[0].Info.LastReceived = 8 * time.Second
+	got := takeUntil(9 * time.Second)
+	if got.Observer != SockDiag || got.Trouble != "" || got.InFlight != 1 || got.State != stop.Busy || got.Accepted != 0 || got.More {
+		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
+	}
+	if want := []time.Duration{1.25e9, 2.25e9, 4.25e9, 8.25e9}; !slices.Equal(tries, want) || !s.observer.events.reporting() {
+		t.Errorf("tried after %v, want %v", tries, want)
+	}
+	f.sockets[0].Info.Sent += 100
+	f.sockets[0].Info.LastSent = 0
+	if got := takeUntil(10 * time.Second); got.InFlight != 0 || got.Open != 1 {
+		t.Errorf("answered: %+v", got.Sample)
+	}
+	f.errs = []error{unix.ETIMEDOUT}
+	if takeUntil(60 * time.Second); len(tries) != 4 || s.snapshot.Observer != ProcNet {
+		t.Errorf("%d tries of a source that blocks", len(tries))
 	}
 }
 

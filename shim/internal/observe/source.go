@@ -2,6 +2,7 @@ package observe
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,19 +22,29 @@ type dumper interface {
 // changes. A single failure (ENOBUFS, an interrupted dump) is temporary.
 const maxFailures = 3
 
+// retryInterval is the time from the first try of sock_diag(7) after a change to /proc/net to the second. It
+// doubles with each try.
+const retryInterval = time.Second
+
 // source lists the TCP sockets of the network namespace: by sock_diag(7) or, after
 // maxFailures, from the tables of /proc/net.
 type source struct {
+	connect  func() (dumper, error)
 	conn     dumper // nil: /proc/net
 	failures int    // of conn, in a row
+	worked   bool   // conn has
 	root     procfs.Root
 	table    []tcp.Socket // the memory of a table of /proc/net
 	limits   string       // what is not shown, or why conn is nil
 	failed   error        // why no source could be read last; nil: one could
+
+	retries bool          // sock_diag(7) is tried again
+	retryAt time.Time     // zero: at the next sample
+	retryIn time.Duration // the latest interval
 }
 
 func (s *source) open() {
-	conn, err := sockdiag.Open()
+	conn, err := s.connect()
 	if err != nil {
 		s.fallBack(err)
 		return
@@ -48,10 +59,31 @@ func (s *source) close() {
 	}
 }
 
-// fallBack changes the source to /proc/net, for good.
+// fallBack changes the source to /proc/net. If sock_diag(7) has worked, and has not blocked, it will be
+// tried again.
 func (s *source) fallBack(err error) {
 	s.close()
 	s.limits = "sock_diag: " + err.Error()
+	s.retries = s.worked && !errors.Is(err, unix.ETIMEDOUT)
+}
+
+// retry changes the source to sock_diag(7) if a try is due, and reports whether that works.
+func (s *source) retry(now time.Time) bool {
+	if s.conn != nil || !s.retries || now.Before(s.retryAt) {
+		return false
+	}
+	s.retryIn = max(retryInterval, 2*s.retryIn)
+	s.retryAt = now.Add(s.retryIn)
+	conn, err := s.connect()
+	if err != nil {
+		return false
+	}
+	if conn.Dump(sockdiag.Query{States: listenStates}, func(*tcp.Socket) {}) != nil {
+		conn.Close()
+		return false
+	}
+	s.conn, s.failures, s.limits = conn, 0, ""
+	return true
 }
 
 // each visits the sockets that match q, whose ports are in ascending order. A socket is
@@ -62,6 +94,7 @@ func (s *source) each(q sockdiag.Query, visit func(*tcp.Socket)) (err error) {
 		s.failures++
 		if err == nil {
 			s.failures = 0
+			s.worked = true
 		}
 		return err
 	}

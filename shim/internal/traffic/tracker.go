@@ -262,7 +262,7 @@ func (t *Tracker) addUnseen() {
 	a := &t.arrivals
 	rest := &t.sample.Rest
 	now := t.sample.Now
-	if rest.NewSource { // connections may have come between the last sample of the former source and now
+	if t.sample.NewSource { // connections may have come between the last sample of the former source and now
 		t.queuedAt = now
 	}
 	if !rest.MissedAt.IsZero() {

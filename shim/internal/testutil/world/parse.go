@@ -58,7 +58,7 @@ func (w *World) parseLives(words []string) (list []Life) {
 	clients, alternating := 1, false
 	durations := map[string]*time.Duration{
 		"open": &l.Open, "accepted": &l.Accepted, "rtt": &l.RTT, "close": &l.Close, "vanished": &l.Vanished, "probed": &l.Probed,
-		"quiet-for": &w.QuietFor, "max-silence": &w.MaxSilence, "poll": &w.Poll, "source": &w.source,
+		"quiet-for": &w.QuietFor, "max-silence": &w.MaxSilence, "poll": &w.Poll,
 		"late": &w.Late, "lag": &w.Lag,
 	}
 	sizes := map[string]*uint32{"unread": &l.Unread, "unsent": &l.Unsent, "not-sent": &l.NotSent}
@@ -109,6 +109,8 @@ func (w *World) parseLives(words []string) (list []Life) {
 			w.waiting, w.queued = int(n[0]), Span{0, Seconds(n[1])}
 		case "incomplete":
 			w.Incomplete = Span{Seconds(n[0]), Seconds(n[1])}
+		case "proc-net":
+			w.procNet = Span{Seconds(n[0]), Seconds(n[1])}
 		case "missed":
 			w.missed = Span{Seconds(n[0]), Seconds(n[1])}
 		case "counted":

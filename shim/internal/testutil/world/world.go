@@ -154,14 +154,15 @@ type World struct {
 	Then   func(h *Hold, now time.Duration) // called after each sample
 	Pause  func() time.Duration             // between two samples, in place of Config.Poll
 
-	Incomplete Span          // the samples that are
-	waiting    int           // connections in the listener's queue
-	queued     Span          // as long as they wait
-	missed     Span          // when connections may have been missed
-	source     time.Duration // when the source changes
-	counted    []Move        // Rest.Accepted
-	opened     []Move        // Rest.Opened
-	segments   bool          // Rest.Segments
+	Incomplete Span   // the samples that are
+	waiting    int    // connections in the listener's queue
+	queued     Span   // as long as they wait
+	missed     Span   // when connections may have been missed
+	procNet    Span   // when samples come from /proc/net, which has neither tcp_info nor cookies
+	source     bool   // the latest did
+	counted    []Move // Rest.Accepted
+	opened     []Move // Rest.Opened
+	segments   bool   // Rest.Segments
 }
 
 // Span is a length of time, without its end.
@@ -204,6 +205,10 @@ func (w *World) pause() time.Duration {
 
 // Sample shows all that is open.
 func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
+	if is := w.procNet.has(now); is != w.source {
+		w.source = is
+		h.Ledger.ChangeSource()
+	}
 	h.Ledger.Begin(Start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
 	if w.queued.has(now) {
@@ -213,6 +218,9 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 	for i := range w.Lives {
 		if l := &w.Lives[i]; !w.Incomplete.has(now) && l.Open <= now && (l.Close == 0 || now < l.Close) {
 			sock := l.At(now)
+			if w.source {
+				sock.Cookie, sock.HasInfo, sock.Info = 0, false, tcp.Info{}
+			}
 			h.Ledger.Observe(&sock, ledger.Clients)
 		}
 	}
@@ -220,8 +228,8 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
 	}
 	rest := ledger.Rest{
-		Incomplete: w.Incomplete.has(now), NewSource: w.source > 0 && w.source == now,
-		Accepted: figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
+		Incomplete: w.Incomplete.has(now),
+		Accepted:   figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
 	}
 	if w.missed.has(now) {
 		rest.MissedAt = Start.Add(now)
