@@ -173,6 +173,10 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
+	unserved := slices.DeleteFunc(slices.Clone(l.plan.Goaway), s.Scope.Ports.Has)
+	if len(unserved) > 0 && l.sample.Began.IsZero() {
+		l.log(Warn, "nothing listens on %s: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(unserved)))
+	}
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
 		flag := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"
 		if !l.plan.CloseIdle {
@@ -181,8 +185,8 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "%s: %s", flag, s.CloseTrouble)
 	}
 	if len(s.NotHTTP2) > len(l.sample.NotHTTP2) {
-		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on port %s seems not to be HTTP/2 without TLS: nothing more is sent there",
-			report.PortList(s.NotHTTP2))
+		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on port %s seems not to be HTTP/2 without TLS: "+
+			"nothing more is sent there", report.PortList(s.NotHTTP2))
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
 	switch {
