@@ -135,8 +135,8 @@ func (l *loop) giveTerminalOrStop() {
 	l.host.StopSelf(sig.TSTP)
 }
 
-// runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the way of the
-// stop.
+// runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the
+// way of the stop.
 func (l *loop) runOnStop() {
 	if request := l.plan.Request(); request != nil {
 		l.host.ask(request, l.plan.Stop.Gate.MaxHold())
@@ -165,11 +165,14 @@ func onStopEnv(env []string, command int, trigger sig.Signal) []string {
 // killOnStop kills --on-stop and the other processes of its group. A request that has no answer is
 // given up.
 func (l *loop) killOnStop() {
-	if request := l.plan.Request(); request != nil {
+	switch request := l.plan.Request(); {
+	case request != nil:
 		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v has not been answered", request)
-	} else {
+	case l.onStop != 0:
 		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) still runs, and is killed")
 		l.host.Kill(-l.onStop, sig.KILL)
+	default: // reaped together with the command
+		return
 	}
 	l.stop.OnStopUntil = time.Now()
 }

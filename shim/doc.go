@@ -29,12 +29,12 @@
 // Policy is pure: the packages sig (signals in words), stop (the stop sequence), tcp (sockets
 // in words), ledger (what samples show of each connection), traffic (which traffic counts, and
 // whether it has stopped), letgo (which kept connections are closed), cost (what the end of a
-// server cost), preset (known servers), check (health checks in words), plan (what a configuration
+// server cost), preset (known servers), check (health checks and requests in words), plan (what a configuration
 // means), report (the report of a stop) and quote (text for people) do no I/O and know no clock.
 // Mechanism knows no policy: sigcatch (catching signals, and reaping orphans meanwhile), proc
 // (starting, signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // closer (closing kept connections), sockdiag (netlink) and procfs (/proc) below, health (the health
-// listener), alive (the alive file), stderr and termlog (output that never delays a stop). Package
+// listener, and requests), alive (the alive file), stderr and termlog (output that never delays a stop). Package
 // watch is a loop beside that of shim, on the same rooms. lastresort takes over from the loop after
 // a fault of lameduck's own. The folders of e2e test the built binary, and testutil serves tests.
 // walls_test.go tests which package may import which.

@@ -85,10 +85,11 @@ func newHost(p *plan.Plan) host {
 	workDir, _ := os.Getwd()
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
 	var listener *health.Listener
-	own := health.NewConns()
+	var own *health.Conns
 	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.Request() != nil} {
 		if needed {
 			processes.Threads++
+			own = health.NewConns()
 		}
 	}
 	if p.Stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
@@ -107,9 +108,7 @@ func newHost(p *plan.Plan) host {
 		},
 		fromOutside: sigcatch.FromOutside,
 		startSampling: func(c observe.Config) sampler {
-			if p.Health != nil || p.WaitURL != nil || p.Request() != nil {
-				c.Own = own
-			}
+			c.Own = own
 			if listener != nil {
 				c.Shim = listener.Inode()
 			}

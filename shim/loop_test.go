@@ -40,7 +40,8 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{t: t, began: time.Now(), events: s.Events, samples: make(chan observe.Snapshot, 1), answers: make(chan error, 1), refuses: s.Refuses}
+	w := &world{t: t, began: time.Now(), events: s.Events, refuses: s.Refuses}
+	w.samples, w.answers = make(chan observe.Snapshot, 1), make(chan error, 1)
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
@@ -200,6 +201,10 @@ func (w *world) happen(text string) {
 			w.end(gone.pid, proc.Status{})
 		}
 		w.rest = slices.Delete(w.rest, i, i+1)
+		return
+	case "both":
+		w.happen(arg)
+		w.happen("hook " + arg)
 		return
 	case "hook":
 		pid, text = hookPID, arg

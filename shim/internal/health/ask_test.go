@@ -88,6 +88,13 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// fdOf returns the descriptor of a listener.
+func fdOf(t *testing.T, l *net.TCPListener) (fd int) {
+	t.Helper()
+	testutil.Must(l.SyscallConn()).Control(func(is uintptr) { fd = int(is) })
+	return fd
+}
+
 // TestAskNobody: a connection that is refused, and one that is not accepted. On localhost the second
 // address is tried.
 func TestAskNobody(t *testing.T) {
@@ -100,6 +107,15 @@ func TestAskNobody(t *testing.T) {
 	status, err := ask(testutil.Patience)
 	if status != 200 || !strings.HasPrefix(<-head, "POST / ") {
 		t.Errorf("%d, %v", status, err)
+	}
+	unix.Listen(fdOf(t, l), 0) // a queue of one
+	for range 3 {
+		fd := testutil.Must(newSocket(at))
+		t.Cleanup(func() { unix.Close(fd) })
+		unix.Connect(fd, sockaddr(at))
+	}
+	if status, err = ask(100 * time.Millisecond); fmt.Sprint(err) != "no connection" {
+		t.Errorf("%d, %v; want no connection", status, err)
 	}
 	l.Close()
 	if status, err = ask(testutil.Patience); err != unix.ECONNREFUSED {

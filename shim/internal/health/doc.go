@@ -45,6 +45,11 @@
 // that do not begin as HTTP/1 does (TLS, HTTP/2) cannot be given an answer: such a
 // connection is reset.
 //
+// # Requests
+//
+// Ask sends a request of lameduck's own to the command, as --on-stop and --wait-url have it, by the
+// same sockets. Like the relayed connections, those of Ask are in Conns, and do not count as traffic.
+//
 // See poll(2), accept(2), shutdown(2), socket(7), tcp(7), ip(7), ipv6(7),
 // eventfd(2).
 package health

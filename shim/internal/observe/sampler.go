@@ -56,16 +56,14 @@ type Sampler struct {
 	closer       closer.Closer
 	watching     bool         // kept connections are to be closed soon
 	lastServedAt time.Time    // when there was a listener or a connection last; zero: never
-	urlStatus    atomic.Int32 // of the last answer of Config.WaitURL; 0: none; urlDone: nothing to wait for
+	urlStatus    atomic.Int32 // of the last answer of Config.WaitURL, urlDone for a refusal; 0: none
 }
 
 // Start takes samples from now on, until the process ends. Each snapshot is sent to out,
 // which has room for one, and handled before the next sample: the receiver calls Continue.
 func Start(cfg Config, out chan Snapshot) *Sampler {
 	s := newSampler(cfg, out)
-	s.urlStatus.Store(urlDone)
 	if cfg.WaitURL != nil {
-		s.urlStatus.Store(0)
 		go s.askURL()
 	}
 	go s.run()
@@ -248,10 +246,10 @@ func (s *Sampler) take(now time.Time) {
 			next.PathsPresent = append(next.PathsPresent, path)
 		}
 	}
-	switch status := s.urlStatus.Load(); status {
-	case urlDone:
+	switch status := s.urlStatus.Load(); {
+	case s.cfg.WaitURL == nil, status == urlDone:
 		next.URLState = ""
-	case 0:
+	case status == 0:
 		next.URLState = "has not answered"
 	default:
 		next.URLState = fmt.Sprint("answers ", status)

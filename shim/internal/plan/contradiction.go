@@ -55,7 +55,8 @@ func (c *Config) misfit(f fit) error {
 		remedy := report.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
 			c.graceFor(time.Second))
 		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
-			"(LAMEDUCK_WAIT_GONE), --wait-url (LAMEDUCK_WAIT_URL) and --on-stop (LAMEDUCK_ON_STOP) need", cmp.Or(c.givenTimes(), "the grace period"))
+			"(LAMEDUCK_WAIT_GONE), --wait-url (LAMEDUCK_WAIT_URL) and --on-stop (LAMEDUCK_ON_STOP) need",
+			cmp.Or(c.givenTimes(), "the grace period"))
 	case f.fits || f.assumedFrom != "":
 		return nil
 	}

@@ -21,6 +21,7 @@
 //	inside NAME       a signal to lameduck, from a process of the container
 //	early NAME        a signal to lameduck before the start of the command
 //	hook EVENT        --on-stop ends, as the command does
+//	both EVENT        the same happens to the command and to --on-stop
 //	answered [ERROR]  the request of --on-stop is answered
 //	old EVENT         a sample that was taken some time ago
 //	executes PROGRAM  the command executes another program
