@@ -96,7 +96,13 @@ func (s *Sampler) run() {
 			return
 		}
 		trouble := fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault)
-		s.out <- Snapshot{Began: time.Now(), State: stop.Unobservable, Observer: None, Trouble: trouble}
+		blind := Snapshot{
+			Began: time.Now(), State: stop.Unobservable, Observer: None, Trouble: trouble, PathsPresent: s.cfg.WaitGone,
+		}
+		if s.cfg.WaitURL != nil {
+			blind.URLState = "is no longer asked"
+		}
+		s.out <- blind
 		s.cfg.Wake()
 		<-s.handled
 	}()
