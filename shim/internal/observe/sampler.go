@@ -137,7 +137,7 @@ func (s *Sampler) takeSamples() {
 func (s *Sampler) notify(next time.Time) {
 	for {
 		for _, k := range s.asker.ToNotify() {
-			if s.slowed.Load() { // the stop signal is about to be sent
+			if s.slowed.Load() || !time.Now().Before(next) { // slowed: the stop signal is about to be sent
 				return
 			}
 			var now tcp.Socket
