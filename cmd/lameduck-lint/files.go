@@ -34,7 +34,7 @@ func collect(paths []string) (files []string, err error) {
 			continue
 		}
 		before, failed := len(files), err
-		filepath.WalkDir(path, func(file string, entry fs.DirEntry, fault error) error {
+		_ = filepath.WalkDir(path, func(file string, entry fs.DirEntry, fault error) error {
 			switch {
 			case fault != nil:
 				err = errors.Join(err, unreadable(file, fault))

@@ -69,7 +69,7 @@ func lintManifest(text []byte) (found []finding, err error) {
 		default:
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
-		document.Decode(&o)
+		_ = document.Decode(&o)
 		pods := o.pods()
 		manifests = manifests || o.Kind != "" || len(pods) > 0
 		if value != nil {

@@ -162,7 +162,7 @@ func helpOf(name, intro string, all bool) string {
 		}
 	}
 	ctx, _ := kong.Trace(k, nil) // no words, no error
-	ctx.PrintUsage(false)
+	_ = ctx.PrintUsage(false)
 	return strings.TrimLeft(out.String(), "\n")
 }
 

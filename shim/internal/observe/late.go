@@ -23,7 +23,7 @@ func (o *Observer) FindLate() {
 	}
 	var unseen []tcp.Socket
 	// A listener missed is in the next listing.
-	o.source.each(sockdiag.Query{States: listenStates}, func(s *tcp.Socket) {
+	_ = o.source.each(sockdiag.Query{States: listenStates}, func(s *tcp.Socket) {
 		if s.Inode != 0 && !o.late.seen[s.Inode] {
 			unseen = append(unseen, *s)
 		}
@@ -55,7 +55,7 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 
 // PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners.
 func (o *Observer) PID1Serves() (serves bool) {
-	procfs.Root("").EachTarget(1, func(_ int, target []byte) {
+	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
 		inode, _ := scope.SocketInode(target)
 		serves = serves || inode != 0 && o.late.seen[inode]
 	})

@@ -139,7 +139,7 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 // connections closed since the previous sample, then the surplus of the counters.
 func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
 	if note := o.ledger.PingPong(now); note != nil {
-		procfs.Root("").PingPong(note)
+		_ = procfs.Root("").PingPong(note)
 	}
 	o.ledger.Begin(now)
 	o.events.beginSample(now)

@@ -148,7 +148,7 @@ func (c *Config) signals(at Place, server *preset.Preset) (s signals, err error)
 		s.stops = s.stops.Without(sig.SetOf(sig.WINCH))
 	}
 	for internal := range sig.Internal.Without(s.rewrites.Given() | s.stops).All {
-		s.rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
+		_ = s.rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
 	}
 	return s, nil
 }

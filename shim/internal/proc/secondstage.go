@@ -104,7 +104,7 @@ func (c *Command) stageOutcome(pid int, report []byte) error {
 // readStage reads the report of a stage, until the stage has become the command or has
 // ended. After patience the stage counts as the command.
 func readStage(from *os.File, patience time.Duration) (report []byte) {
-	from.SetReadDeadline(time.Now().Add(patience)) // if epoll is denied, the wait has no bound
+	_ = from.SetReadDeadline(time.Now().Add(patience)) // if epoll is denied, the wait has no bound
 	report, err := io.ReadAll(from)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return []byte{stageRuns}

@@ -109,7 +109,7 @@ func search(top string, number uint64) (found string) {
 		}
 	}
 	note(top, inode(top))
-	walk(top, note)
+	_ = walk(top, note)
 	return found
 }
 

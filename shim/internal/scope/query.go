@@ -64,7 +64,7 @@ func Gather(q Query) Facts {
 	f.Shim = Inodes{q.Shim: true}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as
 	// the command's: the hold may then be too long, but never too short.
-	q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {
+	_, _ = q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {
 		if fd >= 3 {
 			f.Shim.addTarget(target)
 		}

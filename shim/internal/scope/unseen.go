@@ -52,7 +52,7 @@ func findUnseen(q Query, f *Facts) (found []string) {
 		if err == nil && failed == nil && namespace != own {
 			note("another network namespace") // whose sockets are in other tables
 		}
-		q.Proc.EachTarget(pid, func(fd int, target []byte) {
+		_, _ = q.Proc.EachTarget(pid, func(fd int, target []byte) {
 			inode, isSocket := SocketInode(target)
 			if isSocket && !f.Shim.Has(inode) {
 				note(socketKind(q.Proc.SocketProtocol(pid, fd)))

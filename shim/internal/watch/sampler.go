@@ -65,7 +65,7 @@ func (s *sampler) run() {
 			s.observer.FindLate()
 		}
 		s.latest.began = time.Now()
-		s.observer.Sample(s.latest.began, s.cost.NeedsTimeWait(), s.judge)
+		_ = s.observer.Sample(s.latest.began, s.cost.NeedsTimeWait(), s.judge)
 		if !s.looked && len(s.latest.cost.Listening) > 0 {
 			s.looked = true
 			s.latest.deaf = s.observer.PID1Serves() && !handlesTERM(procfs.Root(""), 1)

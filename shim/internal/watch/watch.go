@@ -50,7 +50,7 @@ func (w *watch) run(samples chan sample) (err error) {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("a fault of lameduck's own, %v; please report it", fault)
 			defer func() { recover() }()
-			w.conclude(time.Now())
+			_ = w.conclude(time.Now())
 		}
 	}()
 	for !w.done && err == nil {
@@ -170,10 +170,7 @@ func (w *watch) sampled(next *sample) error {
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
 	}
-	if lost := c.Cut()+c.Streams+c.Refused > 0; lost && !w.saidLoss && !w.said && c.Gone(now) {
-		w.saidLoss = true
-		err = errors.Join(err, w.say("so far: %s", c.Lines()[0])) // KILL may come before the verdict
-	}
+	err = errors.Join(err, w.sayLoss(now))
 	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
 	if isEnded || c.Over(now) {
 		err = errors.Join(err, w.conclude(now))
@@ -184,6 +181,16 @@ func (w *watch) sampled(next *sample) error {
 		err = w.View(w.view(now, next))
 	}
 	return err
+}
+
+// sayLoss says what the stop has cost so far, once: KILL may come before the verdict.
+func (w *watch) sayLoss(now time.Time) error {
+	c := &w.cost
+	if w.saidLoss || w.said || c.Cut()+c.Streams+c.Refused == 0 || !c.Gone(now) {
+		return nil
+	}
+	w.saidLoss = true
+	return w.say("so far: %s", c.Lines()[0])
 }
 
 // sayNews says what has changed about the source of the samples.
@@ -214,7 +221,7 @@ func (w *watch) writeTermlog(now time.Time, isLast bool) {
 	text := w.cost.Lines()
 	if w.written == nil || !slices.Equal(text, w.written) && (isLast || len(w.cost.Ends) > 0) {
 		w.written = text
-		w.termlog.Write(w.verdict("")...)
+		_ = w.termlog.Write(w.verdict("")...)
 	}
 }
 
