@@ -180,7 +180,7 @@ func (t *Tracker) countRefused() {
 		return
 	}
 	r.Refused += n
-	r.AtMost = t.serving.stray > 0 || r.Refused > t.serving.mostRefused(t.sample.At.Sub(r.Ends[0].At))
+	r.AtMost = r.AtMost || t.serving.stray > 0 || r.Refused > t.serving.mostRefused(t.sample.At.Sub(r.Ends[0].At))
 	if n > 0 {
 		r.LastRefused = t.sample.At
 	}

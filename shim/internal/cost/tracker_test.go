@@ -231,10 +231,10 @@ aborted with a request | connect 1 waiting; sample 1; destroy 80; abort 1; reset
 connections to servers reset | connect 1 answered 5000; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
 connections to servers here reset | connect 1 answered 5000 here; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
 clients of servers elsewhere refused | connect 1 refused 5000; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
-a server that resets | connect 1 answered; abort 1; resets 1; sample 250; connect 2 answered; connect 3 waiting; sample 1;
-    connect 4 answered; abort 4; destroy 80 2 3; keep 3 time-wait; resets 1 | 1 cut, 0 refused
-a server that resets what it has just answered | connect 1 waiting; sample 1; pause 250; send 1; abort 1; destroy 80; resets 1 |
-    0 cut, 0 refused
+a server that resets | connect 1 answered; abort 1; resets 1; sample 250; connect 2 answered; connect 3 waiting;
+    sample 1; connect 4 answered; abort 4; destroy 80 2 3; keep 3 time-wait; resets 1 | 1 cut, 0 refused
+a server that resets what it has just answered | connect 1 waiting; sample 1; pause 250; send 1; abort 1;
+    destroy 80; resets 1 | 0 cut, 0 refused
 a client that has left | connect 1 tied; ask 1; sample 1; leave 1; destroy 80; resets 1 | 0 cut, 1 refused
 a client that leaves | connect 1 waiting; sample 1; destroy 80; leave 1; keep 1 time-wait; resets 1 | 1 cut, 1 refused
 a proxy's request is answered late | connect 1 waiting; connect 2 asking 5000; sample 1; destroy 80 1 2;
