@@ -171,9 +171,10 @@ func TestWatchSidecar(t *testing.T) {
 			w.Signal(sig.TERM)
 			w.WantExit(0)
 			end()
-			text := strings.Join(w.Out.Texts(), "\n")
-			if late == strings.Contains(text, "or later") || late == strings.Contains(text, "following the stop") ||
-				!strings.Contains(text, `"trigger":null`) || strings.Count(text, `"grace_ms"`) != 1 {
+			lines := w.Out.Texts()
+			text, last := strings.Join(lines, "\n"), lines[len(lines)-1]
+			if late == strings.Contains(last, "or later") || late == strings.Contains(text, "following the stop") ||
+				!strings.Contains(last, `"trigger":null`) || strings.Count(text, `"grace_ms"`) != 1 {
 				t.Errorf("said %s", text)
 			}
 		})
