@@ -90,6 +90,7 @@ func (t *Tracker) forget(probes []traffic.Pattern) {
 	t.result = Result{Listening: t.result.Listening, Returned: t.result.Returned}
 	t.lost = 0
 	clear(t.leftovers)
+	clear(t.left)
 	t.probes = probes
 }
 
@@ -129,11 +130,10 @@ func (t *Tracker) countCut(missed bool) {
 			if c.port != 0 {
 				e.Cut++
 			}
-			l := leftover{}
 			if c.finAcked {
-				l.leftPort = c.port
+				t.left[c.key] = c.port
 			}
-			t.leftovers[c.key] = l
+			t.leftovers[c.key] = notShown
 			return true
 		}
 		return t.sample.At.Sub(c.at) > LateEvent+justBefore
@@ -145,18 +145,21 @@ func (t *Tracker) countCut(missed bool) {
 // client had closed it first.
 func (t *Tracker) countLeftovers() {
 	for key, l := range t.leftovers {
-		if l.state != shown {
+		if l != shown {
 			delete(t.leftovers, key)
 		}
-		switch {
-		case l.state != notShown:
-		case l.leftPort == 0:
+		if l != notShown {
+			continue
+		}
+		port, left := t.left[key]
+		delete(t.left, key)
+		if !left {
 			t.expected++
-		default:
-			for i := range t.result.Ends {
-				if e := &t.result.Ends[i]; e.Port == l.leftPort {
-					e.Cut--
-				}
+			continue
+		}
+		for i := range t.result.Ends {
+			if e := &t.result.Ends[i]; e.Port == port {
+				e.Cut--
 			}
 		}
 	}

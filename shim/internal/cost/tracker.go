@@ -23,6 +23,7 @@ type Tracker struct {
 
 	recent    []closed            // connections that have closed with a request in flight
 	leftovers map[uint64]leftover // of such connections, by ConnKey
+	left      map[uint64]uint16   // their ports, if the client has left should the kernel keep nothing
 	expected  int                 // OutRsts, had no connection been refused since the first end of a port
 	lost      int                 // resets beyond that, as of the sample before
 }
@@ -38,15 +39,10 @@ type closed struct {
 // leftover is what the kernel keeps of a connection that the server has closed, until the
 // client closes it too (TIME_WAIT) or sends more, which is answered with a reset. It keeps nothing if
 // the client has closed first.
-type leftover struct {
-	state    leftoverState
-	leftPort uint16 // if it is never shown, the client had left, and no request on this port was cut; 0: it was shown
-}
-
-type leftoverState uint8
+type leftover uint8
 
 const (
-	notShown leftoverState = iota // in the current sample
+	notShown leftover = iota // in the current sample
 	shown
 	clientClosed
 )
@@ -54,9 +50,7 @@ const (
 // serving is what tells clients' resets from those of others.
 type serving struct {
 	open    int       // connections in the latest sample
-	opened  int       // new connections since the second began
-	second  time.Time // begins
-	busiest int       // the most new connections in a second
+	busiest int       // the most new connections in a sample
 	stray   int       // resets lately that no connection explains
 	strayAt time.Time // the last
 }
@@ -72,7 +66,7 @@ const LateEvent = 500 * time.Millisecond
 func New() *Tracker {
 	return &Tracker{
 		serves: map[uint16]bool{}, listens: map[uint16]time.Time{}, closedAt: map[uint16]time.Time{},
-		resetAt: map[uint16]time.Time{}, leftovers: map[uint64]leftover{},
+		resetAt: map[uint16]time.Time{}, leftovers: map[uint64]leftover{}, left: map[uint64]uint16{},
 	}
 }
 
@@ -83,8 +77,8 @@ func (t *Tracker) NeedsTimeWait() bool { return len(t.leftovers) > 0 }
 func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result {
 	t.sample = sample
 	t.result.Returned = nil
-	for key, l := range t.leftovers {
-		t.leftovers[key] = leftover{notShown, l.leftPort}
+	for key := range t.leftovers {
+		t.leftovers[key] = notShown
 	}
 	for i := range sample.Others {
 		t.addOther(&sample.Others[i])
@@ -144,9 +138,10 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 	}
 	key := ledger.ConnKey(s.Local, s.Remote)
 	if _, found := t.leftovers[key]; found {
-		t.leftovers[key] = leftover{state: shown}
+		delete(t.left, key)
+		t.leftovers[key] = shown
 		if s.State == tcp.TimeWait {
-			t.leftovers[key] = leftover{state: clientClosed}
+			t.leftovers[key] = clientClosed
 		}
 	}
 }
@@ -180,22 +175,18 @@ const recently = 10 * time.Second
 // event that explains one may come a sample later.
 func (t *Tracker) noteServing() {
 	s, at := &t.serving, t.sample.At
-	if at.Sub(s.second) >= time.Second {
-		s.busiest = max(s.busiest, s.opened)
-		s.opened, s.second = 0, at
-	}
+	opened := 0
 	s.open = 0
 	for _, c := range t.sample.Conns {
-		if c.Side == ledger.Ignored {
+		switch {
+		case c.Side == ledger.Ignored:
 			continue
+		case c.First && c.New:
+			opened++
 		}
-		if c.First && c.New {
-			s.opened++
-		}
-		if c.Fate == ledger.Shown {
-			s.open++
-		}
+		s.open++
 	}
+	s.busiest = max(s.busiest, opened)
 	n := int(t.sample.Resets) - t.expected
 	if t.expected == 0 || len(t.result.Returned) > 0 { // nothing to compare with, or clients were refused
 		n = 0
@@ -210,10 +201,10 @@ func (t *Tracker) noteServing() {
 }
 
 // mostRefused returns how many connections the clients of a server can have been refused in the time
-// since its end: each that was open, and twice as many new ones as in the busiest second before.
+// since its end: each that was open, and as many new ones in every eighth of a second as in the busiest
+// sample, and a few.
 func (s *serving) mostRefused(since time.Duration) int {
-	const spare = 10 // a second
-	return s.open + (2*max(s.busiest, s.opened)+spare)*(1+int(since/time.Second))
+	return s.open + (8*s.busiest+10)*(1+int(since/time.Second))
 }
 
 // inFlight reports whether a request is in flight on an open connection.
