@@ -78,9 +78,8 @@ func (f *Facts) method() Method {
 
 // serves reports whether anything listens on one of these ports, or has connections there.
 func (f *Facts) serves(ports []uint16) bool {
-	return slices.ContainsFunc(slices.Concat(f.Listeners, f.Connections), func(s tcp.Socket) bool {
-		return slices.Contains(ports, s.Local.Port())
-	})
+	served := func(s *tcp.Socket) bool { return slices.Contains(ports, s.Local.Port()) }
+	return len(portsOf(f.Listeners, served))+len(portsOf(f.Connections, served)) > 0
 }
 
 // helps reports whether a listener of the network namespace is no server's, but a helper's on
