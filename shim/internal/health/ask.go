@@ -3,6 +3,7 @@ package health
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func exchange(fd int, connect func() error, request []byte, deadline time.Time) 
 		}
 		line, _, whole := strings.Cut(string(down.buf[:down.end]), "\n")
 		if whole {
-			fmt.Sscanf(line, "HTTP/1.%d %d", new(int), &status)
+			status = statusOf(line)
 		}
 		switch {
 		case status > 0:
@@ -104,6 +105,14 @@ func exchange(fd int, connect func() error, request []byte, deadline time.Time) 
 		_, err = down.read(fd)
 	}
 	return status, nil
+}
+
+// statusOf returns the status of a status line of HTTP/1, 0 if it is none.
+func statusOf(line string) (status int) {
+	if words := strings.Fields(line); len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1.") {
+		status, _ = strconv.Atoi(words[1])
+	}
+	return status
 }
 
 // await waits until a socket is ready, or a signal comes, and reports whether there was time left.
