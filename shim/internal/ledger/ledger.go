@@ -65,6 +65,8 @@ type Rest struct {
 	Accepted int       // connections the kernel accepted since the start, if new; 0: unknown, or as before
 	Segments bool      // TCP segments have arrived in the network namespace since the previous sample
 
+	TurnedAway bool // since the previous sample clients came to a full accept queue of the network namespace
+
 	Resets    uint64 // sent in the network namespace when the sample began: OutRsts of /proc/net/snmp
 	Uncounted error  // why Resets is not known
 }

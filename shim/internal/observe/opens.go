@@ -18,6 +18,7 @@ type opens struct {
 	passiveOpens uint64          // the lowest of recent
 	toSelf       int             // connections to ourselves, at the latest sample
 	segments     uint64          // InSegs at the latest sample
+	overflows    uint64          // ListenOverflows at the latest sample
 }
 
 // lateSamples is how many samples later than the kernel lameduck may count its own
@@ -31,6 +32,7 @@ func (p *opens) begin(initial procfs.Counters, err error, countsLate bool) {
 	p.initial = initial
 	p.passiveOpens = initial.PassiveOpens
 	p.segments = initial.InSegs
+	p.overflows = initial.ListenOverflows
 	p.recent = []uint64{initial.PassiveOpens}
 	if countsLate {
 		p.recent = slices.Repeat(p.recent, 1+lateSamples)
@@ -52,6 +54,8 @@ func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *eve
 	// /proc/net/tcp at 0, and on Linux most requests are read and answered between two samples.
 	rest.Segments = counters.InSegs != p.segments
 	p.segments = counters.InSegs
+	rest.TurnedAway = counters.ListenOverflows > p.overflows
+	p.overflows = counters.ListenOverflows
 
 	p.recent = append(p.recent[1:], counters.PassiveOpens)
 	before := p.passiveOpens

@@ -37,6 +37,7 @@ func TestOpens(t *testing.T) {
 		self, unread        | alone events | 1:self=1:error 1:self=1 | - -
 		others, events      | events       | 2                     | -
 		segments            | alone        | 0:in=1 0:in=1 0:in=2  | segments - segments
+		turned away         | alone        | 0:over=1 0:over=1     | turned-away -
 	`) {
 		is := func(word string) bool { return slices.Contains(strings.Fields(cells[1]), word) }
 		atTrigger := procfs.Counters{ActiveOpens: 3, PassiveOpens: 100}
@@ -60,6 +61,7 @@ func TestOpens(t *testing.T) {
 			var toSelf int
 			fmt.Sscanf(sample, "%d:self=%d", &opened, &toSelf)
 			fmt.Sscanf(sample, "%d:in=%d", &opened, &counters.InSegs)
+			fmt.Sscanf(sample, "%d:over=%d", &opened, &counters.ListenOverflows)
 			counters.PassiveOpens += opened
 			if is("active") {
 				counters.ActiveOpens++
@@ -88,6 +90,8 @@ func describe(rest ledger.Rest) string {
 		return "missed"
 	case rest.Segments:
 		return "segments"
+	case rest.TurnedAway:
+		return "turned-away"
 	}
 	return "-"
 }

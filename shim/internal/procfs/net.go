@@ -103,45 +103,49 @@ func (r Root) Unix() (found []Unix, err error) {
 }
 
 // Counters are counters of TCP since the network namespace was made, by their names in RFC
-// 4022.
+// 4022 and in net/netstat.
 type Counters struct {
-	ActiveOpens  uint64 // connections made from here
-	PassiveOpens uint64 // connections accepted
-	InSegs       uint64 // segments received, by any connection
-	OutRsts      uint64 // segments sent that reset a connection, or refuse one
+	ActiveOpens     uint64 // connections made from here
+	PassiveOpens    uint64 // connections accepted
+	InSegs          uint64 // segments received, by any connection
+	OutRsts         uint64 // segments sent that reset a connection, or refuse one
+	ListenOverflows uint64 // handshakes begun or finished while an accept queue was full, and forgotten; 0: unknown
 }
 
 // Counters returns the counters of the network namespace.
-func (r Root) Counters() (Counters, error) {
+func (r Root) Counters() (c Counters, err error) {
 	text, err := os.ReadFile(r.String() + "/net/snmp")
 	if err != nil {
-		return Counters{}, err
+		return c, err
 	}
-	return parseCounters(string(text))
+	c, err = parseCounters(string(text))
+	text, _ = os.ReadFile(r.String() + "/net/netstat")
+	c.ListenOverflows, _ = column(string(text), "TcpExt: ", "ListenOverflows")
+	return c, err
 }
 
-// parseCounters finds the counters in net/snmp, where a line of names goes before each line
-// of numbers.
+// parseCounters finds the counters in net/snmp.
 func parseCounters(text string) (c Counters, err error) {
-	_, text, _ = strings.Cut("\n"+text, "\nTcp: ")
-	names, text, _ := strings.Cut(text, "\nTcp: ")
-	numbers, _, whole := strings.Cut(text, "\n")
-	if !whole {
-		return Counters{}, errors.New("the counters of TCP are missing")
-	}
-	fields, columns := strings.Fields(numbers), strings.Fields(names)
 	for i, to := range [...]*uint64{&c.ActiveOpens, &c.PassiveOpens, &c.InSegs, &c.OutRsts} {
-		name := [...]string{"ActiveOpens", "PassiveOpens", "InSegs", "OutRsts"}[i]
-		at := slices.Index(columns, name)
-		if at < 0 || at >= len(fields) {
-			return Counters{}, errors.New(name + " is missing")
-		}
-		*to, err = strconv.ParseUint(fields[at], 10, 64)
+		*to, err = column(text, "Tcp: ", [...]string{"ActiveOpens", "PassiveOpens", "InSegs", "OutRsts"}[i])
 		if err != nil {
 			return Counters{}, err
 		}
 	}
 	return c, nil
+}
+
+// column returns a counter of net/snmp or net/netstat, where a line of names goes before each line
+// of numbers, both after the protocol.
+func column(text, protocol, name string) (uint64, error) {
+	_, text, _ = strings.Cut("\n"+text, "\n"+protocol)
+	names, text, _ := strings.Cut(text, "\n"+protocol)
+	numbers, _, whole := strings.Cut(text, "\n")
+	at, fields := slices.Index(strings.Fields(names), name), strings.Fields(numbers)
+	if !whole || at < 0 || at >= len(fields) {
+		return 0, errors.New(name + " is missing")
+	}
+	return strconv.ParseUint(fields[at], 10, 64)
 }
 
 // PortRange is a range of ports, both ends included. The zero value is empty.

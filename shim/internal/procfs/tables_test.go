@@ -128,7 +128,7 @@ func TestNonsense(t *testing.T) {
 		"unix": {unixHeader + unixRow, []Unix{{77, "/a"}}, []string{
 			"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx",
 		}},
-		"snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4}, []string{
+		"snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4, 0}, []string{
 			"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4",
 		}},
 		"range": {"10 12\n", PortRange{10, 12}, []string{

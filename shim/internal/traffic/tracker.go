@@ -72,6 +72,9 @@ type Tracker struct {
 	queued     netip.Addr      // the peer of a connection that waited to be accepted
 	queuedAt   moment          // when connections last waited to be accepted, or may have
 	progressAt moment          // when it last made progress, or had no need to
+
+	turnedAwayFrom moment // when clients first came to a full accept queue, of those who may come back
+	turnedAwayAt   moment // when they last did
 }
 
 // moment is a time since long before the trigger.
@@ -227,6 +230,16 @@ func (t *Tracker) finish(shutSilence time.Duration) {
 	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.latest.Incomplete {
 		t.progressAt = t.sample.Now
 	}
+	now := t.sample.Now
+	if t.sample.TurnedAway && t.recent(t.queuedAt) { // else by the queue of another program
+		if now >= t.comeBackUntil() {
+			t.turnedAwayFrom = now
+		}
+		t.turnedAwayAt = now
+	}
+	if waiting.Connections == 0 && now < t.comeBackUntil() {
+		waiting = Cause{Kind: AcceptQueue, Peer: t.queued, Connections: 1}
+	}
 	lastOther := t.addSeries()
 	t.conclude(y, lastOther, shutSilence)
 	y.LastNew = t.sample.Time(y.Opened)
@@ -255,6 +268,16 @@ func (t *Tracker) longestQueue() (longest Cause) {
 		}
 	}
 	return longest
+}
+
+// secondTry is how long after its first try a client tries again at the latest: TCP_TIMEOUT_FALLBACK in
+// include/net/tcp.h.
+const secondTry = 3 * time.Second
+
+// comeBackUntil returns until when the clients that were turned away try again: each doubles the time
+// between two tries. Of most of them no socket is left.
+func (t *Tracker) comeBackUntil() moment {
+	return t.turnedAwayAt + (t.turnedAwayAt - t.turnedAwayFrom) + secondTry
 }
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.

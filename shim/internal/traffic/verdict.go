@@ -40,7 +40,7 @@ func (t *Tracker) conclude(y *draft, lastOther moment, shutSilence time.Duration
 	latest.Add(both(t.queuedAt))
 	v := &y.Verdict
 	y.NoneNewFor = t.silence(max(lastOther, t.queuedAt))
-	v.Settled = t.silentSince(latest.Opened)
+	v.Settled = t.silentSince(latest.Opened) && t.sample.Now >= t.comeBackUntil()
 	v.Quiet = v.Settled && t.silentSince(latest.Moved) && t.silence(y.shut) >= shutSilence && y.InFlight == 0
 	y.Moved = max(y.Moved, y.shut)
 	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent

@@ -111,6 +111,8 @@ func (w *World) parseLives(words []string) (list []Life) {
 			w.Incomplete = Span{Seconds(n[0]), Seconds(n[1])}
 		case "proc-net":
 			w.procNet = Span{Seconds(n[0]), Seconds(n[1])}
+		case "turned-away":
+			w.turnedAway = append(w.turnedAway, Span{Seconds(n[0]), Seconds(n[1])})
 		case "missed":
 			w.missed = Span{Seconds(n[0]), Seconds(n[1])}
 		case "counted":

@@ -163,6 +163,7 @@ type World struct {
 	counted    []Move // Rest.Accepted
 	opened     []Move // Rest.Opened
 	segments   bool   // Rest.Segments
+	turnedAway []Span // Rest.TurnedAway
 }
 
 // Span is a length of time, without its end.
@@ -228,8 +229,8 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
 	}
 	rest := ledger.Rest{
-		Incomplete: w.Incomplete.has(now),
-		Accepted:   figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
+		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.turnedAway, func(s Span) bool { return s.has(now) }),
+		Accepted: figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
 	}
 	if w.missed.has(now) {
 		rest.MissedAt = Start.Add(now)
