@@ -103,6 +103,7 @@ func startDropin(d *dropin, args, env []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	warnIfDoubled(&cfg)
 	return shim.Run(cfg)
 }
 

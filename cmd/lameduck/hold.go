@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -30,7 +31,7 @@ func hold(args, env []string, warnings ...string) int {
 	useless := ""
 	switch holds, because := entrypointHolds(); {
 	case holds:
-		useless = "PID 1 is a lameduck that holds by itself" + because + "; nothing to do"
+		useless = "PID 1 is or runs a lameduck that holds by itself" + because + "; nothing to do"
 	case !cfg.Holds():
 		useless = "nothing to wait for: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL)"
 	}
@@ -47,11 +48,15 @@ func isHook(line *cli.Line) bool {
 	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
-// entrypointHolds reports whether PID 1 is a lameduck that was asked for a hold, and by which
+// entrypointHolds reports whether PID 1 is or runs a lameduck that was asked for a hold, and by which
 // variable if not by its flags: the variable may have been meant for the hook. An environment
 // that cannot be read counts as yes: a doubled hold is worse than none.
 func entrypointHolds() (holds bool, because string) {
 	argv, env, ours := shim.Entrypoint()
+	if !ours {
+		argv = lameduckOf(argv)
+		ours = argv != nil
+	}
 	if !ours || env == nil {
 		return ours, ""
 	}
@@ -65,6 +70,29 @@ func entrypointHolds() (holds bool, because string) {
 		because = ""
 	}
 	return err == nil && cfg.Holds(), because
+}
+
+// lameduckOf returns the command line of the lameduck that a command is, or runs as tini does; nil if
+// there is none.
+func lameduckOf(command []string) []string {
+	for i, word := range command {
+		if filepath.Base(word) == "lameduck" {
+			return command[i:]
+		}
+	}
+	return nil
+}
+
+// warnIfDoubled adds a warning to cfg if both it and a lameduck in its command hold.
+func warnIfDoubled(cfg *shim.Config) {
+	argv := lameduckOf(cfg.Command)
+	if argv == nil || !cfg.Holds() {
+		return
+	}
+	if inner, err := configOf(argv, nil); err == nil && inner.Holds() {
+		cfg.Warnings = append(cfg.Warnings, "the command runs a lameduck that holds, too, and the two holds add up: "+
+			"leave out the flags of one")
+	}
 }
 
 // configOf returns the configuration of a lameduck that was called with argv.

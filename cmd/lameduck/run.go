@@ -89,10 +89,11 @@ func run(args, env []string) int {
 		}
 	}
 	cfg, err := line.Config()
-	switch {
-	case err != nil:
+	if err != nil {
 		return failIn(cfg.JSON, err)
-	case line.Explain:
+	}
+	warnIfDoubled(&cfg)
+	if line.Explain {
 		return explain(cfg, false)
 	}
 	code, err := shim.Run(cfg)
