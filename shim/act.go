@@ -35,8 +35,9 @@ func (l *loop) act(a stop.Action) {
 	case stop.GiveTerminalOrStop:
 		l.giveTerminalOrStop()
 	case stop.TermGroup:
-		l.noteGroup(a.Signal)
-		l.host.Kill(-l.group, a.Signal) // the group may be empty
+		if l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused, process by process
+			l.noteGroup(a.Signal)
+		}
 	case stop.SignalRemaining:
 		l.signalRemaining()
 	case stop.SignalLast:

@@ -58,7 +58,7 @@ func (l *loop) sendStep(s sig.Signal) {
 	server, below := l.target(s)
 	if below {
 		l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
-		if l.signal(server, s) == unix.EPERM {
+		if isRefusal(l.signal(server, s)) {
 			below, l.stop.SentTo = false, ""
 		}
 	}
@@ -68,11 +68,15 @@ func (l *loop) sendStep(s sig.Signal) {
 		return
 	}
 	l.noteGroup(s)
-	if l.send(s) == unix.EPERM {
-		l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
+	if isRefusal(l.send(s)) {
+		l.groupSignaled = 0
+		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
 	}
 	l.stopSent = true
 }
+
+// isRefusal reports whether a signal was not sent although there is a process to send it to.
+func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
 
 // noteGroup notes that the members of the command's process group are sent s.
 func (l *loop) noteGroup(s sig.Signal) {
@@ -85,7 +89,7 @@ func (l *loop) noteGroup(s sig.Signal) {
 func (l *loop) signal(p proc.Process, s sig.Signal) error {
 	l.signaled[identity(p)] = true
 	err := l.host.KillDescendant(p, s)
-	if err != nil && err != unix.ESRCH {
+	if isRefusal(err) {
 		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
 	}
 	if p.Stopped() {

@@ -241,6 +241,7 @@ func (s *Stop) course() (p phrases) {
 	p.add(!holds, noHold)
 	p.add(holds, held, s.when(s.EndedAt), why)
 	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
+	p.add(s.Refused > 0, signalsRefused, counted(s.Refused, "signal"))
 	return p
 }
 

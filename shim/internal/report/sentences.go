@@ -107,6 +107,7 @@ const (
 	ofAssumed      = "%s of %s (assumed)"
 	sentSignals    = "sent %s"
 	sentAtStart    = "sent %s at the start"
+	signalsRefused = "%s refused by the kernel"
 	atTime         = "%v at +%s"
 	exited         = "exited %d"
 	endedBy        = "ended by %v (%d)"

@@ -40,7 +40,7 @@ const (
 	Sampled                      // the sockets were sampled: see Traffic and Waiting
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
-	Refused                      // the kernel refused to send a signal of the schedule
+	Refused                      // the kernel refused to send Signal, of the schedule
 	SentToServer                 // a signal of the schedule went to the known server below the command
 	ServerEnded                  // that server has ended
 	NoneAtWork                   // of what the command has left behind, nothing handles its signal

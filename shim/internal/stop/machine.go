@@ -165,7 +165,7 @@ func (m *Machine) answer(e Event) {
 			m.checkGate()
 		}
 	case Refused:
-		m.onRefused()
+		m.onRefused(e.Signal)
 	case PreStop:
 		if m.state == Starting {
 			m.beginHold()

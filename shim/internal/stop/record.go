@@ -54,6 +54,7 @@ type Record struct {
 	EndedAt     time.Time
 	Lull        Lull
 	Sent        []Sent // the first maxSent-1 signals and the last
+	Refused     int    // signals that the kernel refused to send
 	Exit        Event  // the end of the command
 	ExitedAt    time.Time
 }

@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -32,7 +33,7 @@ func (m *Machine) runSteps() {
 // could not handle s. The first signal starts --kill-after.
 func (m *Machine) sendStep(s sig.Signal) {
 	r := &m.record
-	if len(r.Sent) == 0 && m.cfg.KillAfter > 0 {
+	if len(r.Sent) == 0 && s != sig.KILL && m.cfg.KillAfter > 0 && m.due[killAfter].IsZero() {
 		m.due[killAfter] = m.now.Add(m.cfg.KillAfter)
 	}
 	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: m.now})
@@ -42,10 +43,18 @@ func (m *Machine) sendStep(s sig.Signal) {
 	}
 }
 
-// onRefused ends the container by lameduck's own exit if the last signal of the schedule could
-// not be sent (see kill(2); some security modules refuse). Nothing else would end the command
-// before the orchestrator's KILL. The kernel kills the command then.
-func (m *Machine) onRefused() {
+// onRefused notes that s was not sent (see kill(2); some security modules refuse). If it was the last
+// of the schedule, lameduck's own exit ends the container: nothing else would end the command before
+// the orchestrator's KILL. The kernel kills the command then.
+func (m *Machine) onRefused(s sig.Signal) {
+	r := &m.record
+	r.Refused++
+	for i, sent := range slices.Backward(r.Sent) {
+		if sent.Signal == s {
+			r.Sent = slices.Delete(r.Sent, i, i+1)
+			break
+		}
+	}
 	isLast := m.due[stepStart].IsZero() && m.due[killAfter].IsZero()
 	if m.cfg.ExitEndsCommand && m.state == Stopping && isLast {
 		m.record.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
