@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -154,42 +153,5 @@ func TestDecided(t *testing.T) {
 	}
 	if n := len(l.conns); n > 0 {
 		t.Errorf("%d connections are left", n)
-	}
-}
-
-// TestMoved: what samples a second apart say has moved on a new connection. Bytes sent again, and
-// those sent before the first one received, are no activity.
-func TestMoved(t *testing.T) {
-	l := New(Config{Start: time.Unix(0, 0)})
-	l.Begin(time.Unix(0, 0))
-	l.End(Rest{})
-	for i, cells := range tables.Rows(`
-		# ages of bytes received and sent, counters of received, sent, and resent, unread | moved, opened | served
-		900 900 0 20 0 0       | never never | true
-		500 1900 100 20 0 100  | 1.5 2       | false
-		# the program has read
-		1500 2900 100 20 0 0   | 1.5 2       | true
-		2500 100 100 220 0 0   | 3.9 2       | true
-		3500 10 100 420 200 0  | 3.9 2       | false
-		10 1010 150 420 200 50 | 5.99 2      | false
-	`) {
-		s := socket(1)
-		var ages [2]time.Duration
-		info := &s.Info
-		fmt.Sscan(cells[0], &ages[0], &ages[1], &info.Received, &info.Sent, &info.Resent, &s.Unread)
-		info.LastReceived, info.LastSent = ages[0]*time.Millisecond, ages[1]*time.Millisecond
-		l.Begin(time.Unix(int64(i+1), 0))
-		l.Observe(&s, Clients)
-		c := l.End(Rest{}).Conns[0]
-		after := func(m Moment) string {
-			if m == 0 {
-				return "never"
-			}
-			return strconv.FormatFloat((m - Trigger).Seconds(), 'f', -1, 64)
-		}
-		got := []string{after(c.Moved) + " " + after(c.Opened), fmt.Sprint(c.Served)}
-		if strings.Join(got, "|") != strings.Join(cells[1:], "|") {
-			t.Errorf("%s: %q, want %q", cells[0], got, cells[1:])
-		}
 	}
 }
