@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 func TestMain(m *testing.M) {
@@ -103,32 +105,41 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestJudge: what breaks a promise. Before a server that TERM kills, and with kept connections,
-// lameduck may lose a tenth of what the fixed delay loses, or two requests.
+// TestJudge: what breaks a promise, of rows with kept connections: their kinds, how many requests failed,
+// and why the holds ended. Before a server that TERM kills, and with kept connections, lameduck may lose a
+// tenth of what the fixed delay loses, or two requests.
 func TestJudge(t *testing.T) {
-	played := func(kinds string, failed int, message string) row {
-		tally := load.Tally{Kinds: map[load.Kind]int{load.Answered: 500, load.Reset: failed}}
-		return row{kinds: strings.Fields(kinds), kept: true, outcome: outcome{Tally: tally, Stops: []stop{{Messages: []string{message}}}}}
-	}
-	busy := played("", 0, "")
-	busy.Tally.LateMS = 2000
-	for what, c := range map[string]struct {
-		rows   []row
-		broken bool
-	}{
-		"by chance":          {[]row{played("dies fixed", 12, ""), played("ours dies", 2, quiet)}, false},
-		"more than chance":   {[]row{played("dies fixed", 12, ""), played("ours dies", 3, quiet)}, true},
-		"more than a tenth":  {[]row{played("dies fixed", 100, ""), played("ours dies", 11, quiet)}, true},
-		"a tenth":            {[]row{played("dies fixed", 100, ""), played("ours dies", 10, quiet)}, false},
-		"a lost request":     {[]row{played("ours", 1, quiet)}, true},
-		"no hold":            {[]row{played("ours", 0, "TERM: holding")}, true},
-		"a hold to the end":  {[]row{played("quiet", 0, strings.Replace(quiet, "(quiet)", "(ceiling)", 1))}, true},
-		"a blind load":       {[]row{played("loses", 0, "")}, true},
-		"a row without pods": {[]row{{}}, true},
-		"a busy machine":     {[]row{busy}, true},
-	} {
-		if err := judge(io.Discard, c.rows); (err != nil) != c.broken {
-			t.Errorf("%s: %v", what, err)
+	for _, cells := range plays.Rows(`
+		by chance          | dies fixed 12, ours dies 2 quiet   | fine
+		more than chance   | dies fixed 12, ours dies 3 quiet   | broken
+		a tenth            | dies fixed 100, ours dies 10 quiet | fine
+		more than a tenth  | dies fixed 100, ours dies 11 quiet | broken
+		a lost request     | ours 1 quiet                       | broken
+		no hold            | ours 0                             | broken
+		a hold to the end  | quiet 0 ceiling                    | broken
+		a blind load       | loses 0                            | broken
+		a row without pods |                                    | broken
+		a busy machine     | 0 late                             | broken
+	`) {
+		var rows []row
+		for part := range strings.SplitSeq(cells[1], ", ") {
+			r := row{kinds: strings.Fields(part), kept: true}
+			for _, word := range r.kinds {
+				failed, err := strconv.Atoi(word)
+				switch {
+				case err == nil:
+					r.Tally.Kinds = map[load.Kind]int{load.Answered: 500, load.Reset: failed}
+					r.Stops = []stop{{}}
+				case word == "late":
+					r.Tally.LateMS = 2000
+				case r.Stops != nil:
+					r.Stops[0].Messages = []string{strings.Replace(quiet, "quiet", word, 1)}
+				}
+			}
+			rows = append(rows, r)
+		}
+		if err := judge(io.Discard, rows); (err != nil) != (cells[2] == "broken") {
+			t.Errorf("%s: %v", cells[0], err)
 		}
 	}
 }
