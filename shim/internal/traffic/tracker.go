@@ -52,22 +52,22 @@ type Tracker struct {
 	draft  draft          // of the verdict on it
 	latest Sample         // the verdict on the latest, without what Tracker.Sample adds
 
-	// What was counted since the trigger.
+	// What was counted since the trigger, by addConn, and by addUnseen what no sample shows.
 	arrivals arrivals
 	bare     int    // closed connections on which no byte was received
 	streamed moment // the latest sample with a response that streams
 
-	// Connections that have closed, or were never shown.
+	// Connections that have closed, by forget, or were never shown, by addUnseen.
 	closed activity            // without the next two
 	shut   moment              // when a byte moved last on those that were shut
 	probes map[Pattern]*series // those that may be health probes, by key
 
-	// The cause.
+	// The cause, by noteActivity.
 	active  Cause        // the latest activity that counts, possible health probes aside
 	newest  *ledger.Conn // of active, if that is NewConnections
 	probing Cause        // the latest of a possible health probe
 
-	// The program.
+	// The program, by addConn; its queues also by longestQueue and addUnseen, its progress by Judge and finish.
 	accepted   map[uint16]bool // the ports of which it has accepted a connection
 	queued     netip.Addr      // the peer of a connection that waited to be accepted
 	queuedAt   moment          // when connections last waited to be accepted, or may have
