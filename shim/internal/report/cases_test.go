@@ -98,8 +98,6 @@ func (s *Stop) change(step string) {
 		s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(number)})
 	case "unseen":
 		*in = Observation{}
-	case "lull":
-		s.Lull = stop.Lull{Sought: true, Found: number == 0, InFlight: int(number)}
 	case "traffic": // holds to the end, without new connections
 		in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
 		port, _ := strconv.Atoi(words[2])
