@@ -106,49 +106,46 @@ func socket(cookie uint64) tcp.Socket {
 // the kernel keeps something of it. What has no cookie cannot be told from others.
 func TestDecided(t *testing.T) {
 	l := New(Config{Late: time.Second})
+	half, left := socket(3), socket(1)
+	half.State = tcp.SynRecv
+	left.State, left.HasInfo = tcp.TimeWait, false
+	sockets := map[string]tcp.Socket{"ours": socket(1), "theirs": socket(2), "nameless": socket(0), "half": half, "left": left}
 	now := time.Time{}
-	sample := func(after time.Duration, sockets ...tcp.Socket) {
+	for i, cells := range tables.Rows(`
+		# after | what the sample shows | what is decided then
+		1s  | ours theirs nameless | 1 own, 2, 3 own
+		1s  | ours theirs half     | 1 own, 2, 3 own
+		# after an event
+		4s  | left                 | 1 own, 2, 3 own
+		1s  | left                 | 1 own, 2
+		10s | left                 | 1 own
+		4s  |                      | 1 own
+		1s  |                      |
+	`) {
+		if i == 2 {
+			closed := sockets["ours"]
+			l.Closed(&closed, now, Own)
+		}
+		after, _ := time.ParseDuration(cells[0])
 		now = now.Add(after)
 		l.Begin(now)
-		for _, s := range sockets {
+		for name := range strings.FieldsSeq(cells[1]) {
+			s := sockets[name]
 			l.Observe(&s, Own)
 		}
 		l.End(Rest{})
-	}
-	ours, theirs, half, nameless := socket(1), socket(2), socket(3), socket(0)
-	half.State = tcp.SynRecv
-	sample(time.Second, ours, theirs, nameless)
-	for _, s := range []tcp.Socket{ours, theirs, half, nameless} {
-		l.Decide(&s, s.Cookie != 2)
-	}
-	left := ours
-	left.State, left.HasInfo = tcp.TimeWait, false
-	for _, step := range []struct {
-		after time.Duration
-		shown []tcp.Socket
-		want  string
-	}{
-		{time.Second, []tcp.Socket{ours, theirs, half}, "1 own, 2, 3 own"},
-		{4 * time.Second, []tcp.Socket{left}, "1 own, 2, 3 own"},
-		{time.Second, []tcp.Socket{left}, "1 own, 2"},
-		{10 * time.Second, []tcp.Socket{left}, "1 own"},
-		{4 * time.Second, nil, "1 own"},
-		{time.Second, nil, ""},
-	} {
-		if step.after == 4*time.Second && step.shown != nil {
-			closed := ours
-			l.Closed(&closed, now, Own)
-		}
-		sample(step.after, step.shown...)
 		var decided []string
-		for _, s := range []tcp.Socket{ours, theirs, half, nameless} {
-			isOwn, isMade := l.Decided(&s)
-			if isMade {
+		for _, name := range []string{"ours", "theirs", "half", "nameless"} {
+			s := sockets[name]
+			if i == 0 {
+				l.Decide(&s, name != "theirs")
+			}
+			if isOwn, isMade := l.Decided(&s); isMade {
 				decided = append(decided, strconv.Itoa(int(s.Cookie))+map[bool]string{true: " own"}[isOwn])
 			}
 		}
-		if got := strings.Join(decided, ", "); got != step.want {
-			t.Errorf("%v later, of %d sockets: %s; want %s", step.after, len(step.shown), got, step.want)
+		if got := strings.Join(decided, ", "); got != cells[2] {
+			t.Errorf("sample %d: %s; want %s", i, got, cells[2])
 		}
 	}
 	if n := len(l.conns); n > 0 {
