@@ -170,8 +170,7 @@ func (c *catcher) listen(address string) net.Listener {
 const Later = "later: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 // answer accepts connections, and replies "ok" to every line: to "wait" at the command
-// "reply", to Later with as much after 20 ms, to a line that begins with "-" never. After "bye" the server
-// closes the connection.
+// "reply", to Later with as much after 20 ms.
 func (c *catcher) answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -181,9 +180,6 @@ func (c *catcher) answer(l net.Listener) {
 		go func() {
 			defer conn.Close()
 			for in := bufio.NewScanner(conn); in.Scan(); {
-				if strings.HasPrefix(in.Text(), "-") {
-					continue
-				}
 				switch in.Text() {
 				case "wait":
 					fmt.Println("waits")
@@ -193,9 +189,6 @@ func (c *catcher) answer(l net.Listener) {
 					fmt.Fprint(conn, Later)
 				}
 				fmt.Fprintln(conn, "ok")
-				if in.Text() == "bye" {
-					return
-				}
 			}
 		}()
 	}

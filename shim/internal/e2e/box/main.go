@@ -14,15 +14,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// helpers are the helpers of all packages, by name.
-var helpers map[string]func(args []string)
-
 // Main runs the tests of a package in new network and mount namespaces, or a helper: one of
 // this package's, or one of own.
 func Main(m *testing.M, own map[string]func(args []string)) {
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
-		helpers = own
-		RunHelper(os.Args[2], os.Args[3:])
+		runHelper(os.Args[2], os.Args[3:], own)
 	}
 	if signal.Ignored(unix.SIGHUP) { // under nohup(1); a program inherits an ignored signal, and no handler
 		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
@@ -46,8 +42,8 @@ func restoreSpawned() {
 	}
 }
 
-// RunHelper runs a helper, and does not return.
-func RunHelper(name string, args []string) {
+// runHelper runs a helper, and does not return.
+func runHelper(name string, args []string, own map[string]func(args []string)) {
 	switch name {
 	case "stage":
 		stage(args[0], args[1:])
@@ -56,10 +52,10 @@ func RunHelper(name string, args []string) {
 	case "web":
 		serveWeb(args[0])
 	}
-	if helpers[name] == nil {
+	if own[name] == nil {
 		Die(fmt.Errorf("unknown helper %q", name))
 	}
-	helpers[name](args)
+	own[name](args)
 	os.Exit(0)
 }
 

@@ -69,13 +69,10 @@ func (n *Network) Do(what func()) {
 	what()
 }
 
-// Connect is net.Dial within the network, from an address if one is given, without keep-alive
-// probes: where /proc/net is the source, any segment may be a request.
-func (n *Network) Connect(from net.IP, address string) (conn net.Conn, err error) {
+// Connect is net.Dial within the network, without keep-alive probes: where /proc/net is the source,
+// any segment may be a request.
+func (n *Network) Connect(address string) (conn net.Conn, err error) {
 	d := net.Dialer{KeepAlive: -1}
-	if from != nil {
-		d.LocalAddr = &net.TCPAddr{IP: from}
-	}
 	n.Do(func() { conn, err = d.Dial("tcp", address) })
 	return conn, err
 }
@@ -83,7 +80,7 @@ func (n *Network) Connect(from net.IP, address string) (conn net.Conn, err error
 // Dial connects to a server in the network.
 func (n *Network) Dial(t *testing.T, address string) *Client {
 	t.Helper()
-	conn, err := n.Connect(nil, address)
+	conn, err := n.Connect(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,23 +173,4 @@ func Repeat(every time.Duration, what func()) (end func()) {
 		}
 	})
 	return sync.OnceFunc(func() { close(stop); running.Wait() })
-}
-
-// Steady calls what, which is traffic, at every interval until end is called. end skips the test
-// if the machine has kept two calls apart for longer than the silence that ends the hold.
-func Steady(t *testing.T, quiet, every time.Duration, what func()) (end func()) {
-	last, longest := time.Now(), time.Duration(0)
-	stop := Repeat(every, func() {
-		began := last
-		last = time.Now()
-		what()
-		longest = max(longest, time.Since(began))
-	})
-	return func() {
-		t.Helper()
-		stop()
-		if longest = max(longest, time.Since(last)); longest > quiet {
-			t.Skipf("the machine stopped the clients for %v", longest)
-		}
-	}
 }

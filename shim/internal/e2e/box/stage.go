@@ -76,7 +76,6 @@ var faults = map[string]func(value string){
 	"no-groups": func(string) {
 		Die(testutil.DenyThread(unix.SYS_BIND, unix.EPERM, testutil.Arg(2, unix.SizeofSockaddrNetlink)))
 	},
-	"no-ptrace": func(string) { Die(unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0)) },
 }
 
 func parseSignal(name string) syscall.Signal {

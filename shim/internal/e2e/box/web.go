@@ -40,7 +40,7 @@ func FreeAddr() string { return fmt.Sprintf("127.0.0.1:%d", FreePort()) }
 // Get sends a request on a new connection, and returns the status code and the body,
 // "refused" or another error.
 func (n *Network) Get(address string) string {
-	conn, err := n.Connect(nil, address)
+	conn, err := n.Connect(address)
 	if err != nil {
 		if strings.Contains(err.Error(), "refused") {
 			return "refused"

@@ -112,7 +112,7 @@ func TestWatchStop(t *testing.T) {
 					server.Do("close")
 				case "refuse":
 					for range 5 {
-						if conn, err := n.Connect(nil, server.Addr("127.0.0.1")); err == nil {
+						if conn, err := n.Connect(server.Addr("127.0.0.1")); err == nil {
 							conn.Close()
 							t.Error("a client was served")
 						}
