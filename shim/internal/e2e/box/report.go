@@ -15,20 +15,16 @@ type Report struct {
 	FloorMS         int `json:"floor_ms"`
 	CeilingMS       int `json:"ceiling_ms"`
 	Accepted, Open  int
-	LastNewMS       int      `json:"last_new_ms"`
-	LastByteMS      int      `json:"last_byte_ms"`
-	InFlight        int      `json:"in_flight"`
-	ClosedIdle      int      `json:"closed_idle"`
-	Goaway          int      `json:"goaway"`
-	CameBack        int      `json:"came_back"`
-	NewPorts        []uint16 `json:"new_ports"`
+	LastNewMS       int `json:"last_new_ms"`
+	LastByteMS      int `json:"last_byte_ms"`
+	InFlight        int `json:"in_flight"`
+	ClosedIdle      int `json:"closed_idle"`
+	Goaway          int `json:"goaway"`
+	CameBack        int `json:"came_back"`
 	Observer, Scope string
-	ProlongedBy     string `json:"prolonged_by"`
-	Suggestion      string
-	ExitCode        int    `json:"exit_code"`
-	ExitSignal      string `json:"exit_signal"`
-	GraceUsedMS     int    `json:"grace_used_ms"`
-	GraceAssumed    bool   `json:"grace_assumed"`
+	ExitCode        int  `json:"exit_code"`
+	GraceUsedMS     int  `json:"grace_used_ms"`
+	GraceAssumed    bool `json:"grace_assumed"`
 	Sent            []struct {
 		Signal string
 		AtMS   int `json:"at_ms"`

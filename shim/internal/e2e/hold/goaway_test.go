@@ -45,7 +45,7 @@ func TestGoaway(t *testing.T) {
 				dials := 0
 				connect := func(ctx context.Context, network, _ string) (net.Conn, error) {
 					if dials++; dials == 1 {
-						return n.Connect(nil, address)
+						return n.Connect(address)
 					}
 					moved.Add(1)
 					return new(net.Dialer).DialContext(ctx, network, elsewhere.Listener.Addr().String())
