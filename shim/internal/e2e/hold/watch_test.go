@@ -156,7 +156,7 @@ func TestWatchSidecar(t *testing.T) {
 			server.Cmd.Process.Kill()
 			server.WaitExit()
 			refuse := func() {
-				if conn, err := n.Connect(nil, server.Addr("127.0.0.1")); err == nil {
+				if conn, err := n.Connect(server.Addr("127.0.0.1")); err == nil {
 					conn.Close()
 				}
 			}
