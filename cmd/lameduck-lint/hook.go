@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // nothingWaits reports a container that has clients, and gets its stop signal while they are still
@@ -74,10 +76,29 @@ func noPermission(s *stop, report reporter) {
 	isDefault := cmp.Or(s.Security.Seccomp.Type, s.pod.Security.Seccomp.Type) == "RuntimeDefault"
 	may := pattern("ALL|SYS_PTRACE").matches(fmt.Sprint(s.Security.Capabilities.Add))
 	for _, l := range []lameduck{s.entry, s.hold} {
-		if l.CloseIdle && isDefault && !may {
-			report(l.lineOf("close-idle"), "--close-idle closes no connection under the seccomp profile "+
+		flag := "close-idle"
+		if len(l.Goaway) > 0 {
+			flag = "goaway"
+		}
+		if (l.CloseIdle || len(l.Goaway) > 0) && isDefault && !may {
+			report(l.lineOf(flag), "--%s does nothing under the seccomp profile "+
 				"RuntimeDefault; write seccompProfile: {type: Localhost, localhostProfile: lameduck.json} (see "+
-				"docs/kubernetes.md), or capabilities: {add: [SYS_PTRACE]}, in the securityContext")
+				"docs/kubernetes.md), or capabilities: {add: [SYS_PTRACE]}, in the securityContext", flag)
+		}
+	}
+}
+
+// noGoaway reports a port on which clients hardly let go of their connections, unless they are asked to
+// leave.
+func noGoaway(s *stop, report reporter) {
+	for _, l := range []lameduck{s.entry, s.hold} {
+		for _, p := range s.Ports {
+			if s.pod != nil && l.Until == shim.Quiet && l.outline != nil && len(l.Goaway)+len(l.OnStop) == 0 &&
+				s.pod.speaksGRPC(p) {
+				report(l.line, "clients of gRPC keep their connections to a pod that stops; if port %s speaks HTTP/2 "+
+					"without TLS, and nothing else, give --goaway=%[1]s", p.Number.text)
+				return
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ type object struct {
 	Spec       struct {
 		pod         `yaml:",inline"`
 		Template    template
+		service     `yaml:",inline"`
 		Strategy    struct{ Type string }
 		JobTemplate struct{ Spec struct{ Template template } } `yaml:"jobTemplate"`
 	}
@@ -29,6 +30,17 @@ type object struct {
 type metadata struct {
 	Name        word
 	Annotations map[string]word
+	Labels      map[string]word
+}
+
+// service is the specification of a Service.
+type service struct {
+	Selector map[string]word
+	Ports    []struct {
+		Protocol   string `yaml:"appProtocol"`
+		Port       word
+		TargetPort word `yaml:"targetPort"`
+	}
 }
 
 // template is a template of pods. In manifests without pods, there is another value under
@@ -47,6 +59,8 @@ var errNoKind = errors.New("left out: no object has a kind, as in a Compose file
 // anchors that contain themselves or expand too far, and {{ … }}, a mapping as a key.
 func lintManifest(text []byte) (found []finding, err error) {
 	var noKind error
+	var pods []*pod
+	var services []service
 	manifests := false
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -59,6 +73,10 @@ func lintManifest(text []byte) (found []finding, err error) {
 		}
 		switch {
 		case err == io.EOF && manifests:
+			for _, p := range pods {
+				p.services = services
+				found = append(found, judge(p.stops()...)...)
+			}
 			return found, nil
 		case err == io.EOF:
 			return nil, noKind
@@ -70,26 +88,27 @@ func lintManifest(text []byte) (found []finding, err error) {
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		_ = document.Decode(&o)
-		pods := o.pods()
-		manifests = manifests || o.Kind != "" || len(pods) > 0
+		more, ofObject := o.pods()
+		pods, services = append(pods, more...), append(services, ofObject...)
+		manifests = manifests || o.Kind != "" || len(more) > 0
 		if value != nil {
 			noKind = errNoKind
-		}
-		for _, p := range pods {
-			found = append(found, judge(p.stops()...)...)
 		}
 	}
 }
 
-// pods returns the pods that an object is or makes. Most kinds have a pod in the same place:
+// pods returns the pods that an object is or makes, and the Services. Most kinds have a pod in the same place:
 // Deployment, StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's Service,
 // OpenShift's DeploymentConfig and OpenKruise's CloneSet.
-func (o *object) pods() (list []*pod) {
+func (o *object) pods() (list []*pod, services []service) {
 	for i := range o.Items {
-		list = append(list, o.Items[i].pods()...)
+		pods, ofItem := o.Items[i].pods()
+		list, services = append(list, pods...), append(services, ofItem...)
 	}
 	t := o.Spec.Template
 	switch o.Kind {
+	case "Service":
+		services = append(services, o.Spec.service)
 	case "Pod":
 		t = template{o.Metadata, &o.Spec.pod}
 	case "PodTemplate":
@@ -102,7 +121,8 @@ func (o *object) pods() (list []*pod) {
 		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
 		p.replaced = replaced.matches(o.Kind) && o.Spec.Strategy.Type != "Recreate"
 		p.kind, p.name, p.annotations = o.Kind, o.Metadata.Name.text, t.Metadata.Annotations
+		p.labels = t.Metadata.Labels
 		list = append(list, p)
 	}
-	return list
+	return list, services
 }

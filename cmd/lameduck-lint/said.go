@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -57,8 +58,10 @@ type pod struct {
 
 	kind, name  string // of the object that is or makes the pod
 	annotations map[string]word
-	replaced    bool // while clients are sent to it
-	patch       bool // the grace period may stand elsewhere
+	labels      map[string]word
+	services    []service // of the file
+	replaced    bool      // while clients are sent to it
+	patch       bool      // the grace period may stand elsewhere
 }
 
 // container is a container in a manifest, or the image of a Dockerfile, whose ENTRYPOINT and
@@ -87,7 +90,10 @@ type container struct {
 }
 
 // port is a port of a container.
-type port struct{ Name string }
+type port struct {
+	Name   string
+	Number word `yaml:"containerPort"`
+}
 
 // variable is an environment variable.
 type variable struct {
@@ -123,6 +129,23 @@ func (p *pod) isEmpty(name string) bool {
 	}
 	isEmptyDir := func(v volume) bool { return v.Name == name && v.EmptyDir != nil }
 	return mounts == 1 && slices.ContainsFunc(p.Volumes, isEmptyDir)
+}
+
+// speaksGRPC reports whether a port is gRPC's by its name, or by the protocol that a Service gives it.
+func (p *pod) speaksGRPC(to port) bool {
+	for _, s := range p.services {
+		selects := len(s.Selector) > 0
+		for key, value := range s.Selector {
+			selects = selects && p.labels[key].text == value.text
+		}
+		for _, from := range s.Ports {
+			target := cmp.Or(from.TargetPort.text, from.Port.text)
+			if selects && h2c.matches(from.Protocol) && (target == to.Number.text || target == to.Name) {
+				return true
+			}
+		}
+	}
+	return grpc.matches(to.Name)
 }
 
 // volumeAt returns the volume that a container mounts at a path or above, or "".
