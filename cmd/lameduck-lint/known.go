@@ -135,8 +135,8 @@ const (
 	replaced pattern = `^(Deployment|DaemonSet|StatefulSet|Rollout)$`
 	// aside matches the names of ports that clients do not use.
 	aside pattern = `(?i)metric|monitor|prom|stat|health|probe|debug|pprof|exporter`
-	// grpc matches the names of ports of gRPC, and h2c protocols that Services name.
-	grpc pattern = `^grpc(-[^w].*)?$`
+	// grpc matches the names of ports of gRPC, but for grpc-web, and h2c protocols that Services name.
+	grpc pattern = `^grpc(-([^w]|w[^e]).*)?$`
 	h2c  pattern = `^(kubernetes\.io/h2c|grpc)$`
 	// waits matches flags and variables by which they wait before they stop.
 	waits pattern = `(?i)sigterm|term.?timeout|shutdown|drain`

@@ -132,9 +132,9 @@ func (l *lameduck) indexOf(flag string) int {
 }
 
 // distinctive matches flags that hardly any other program has.
-const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|wait-url|on-stop|stop-schedule|` +
-	`ignore-probes|no-ignore-probes|count-port|ignore-port|ignore-peer|alive-file|health-during|parent-death-signal|` +
-	`termination-log)(=|$)`
+const distinctive pattern = `^--(until|quiet-for|max-silence|max-delay|wait-gone|wait-url|goaway|on-stop|` +
+	`stop-schedule|ignore-probes|no-ignore-probes|count-port|ignore-port|ignore-peer|alive-file|health-during|` +
+	`parent-death-signal|termination-log)(=|$)`
 
 // beginsWithOurs reports whether words begin with a distinctive flag, with a value that
 // lameduck takes. Another program may have a flag of that name.

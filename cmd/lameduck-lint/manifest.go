@@ -120,8 +120,7 @@ func (o *object) pods() (list []*pod, services []service) {
 		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
 		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
 		p.replaced = replaced.matches(o.Kind) && o.Spec.Strategy.Type != "Recreate"
-		p.kind, p.name, p.annotations = o.Kind, o.Metadata.Name.text, t.Metadata.Annotations
-		p.labels = t.Metadata.Labels
+		p.object, p.meta = strings.Trim(o.Kind+"/"+o.Metadata.Name.text, "/"), t.Metadata
 		list = append(list, p)
 	}
 	return list, services

@@ -56,12 +56,11 @@ type pod struct {
 	Volumes        []volume
 	Security       security `yaml:"securityContext"`
 
-	kind, name  string // of the object that is or makes the pod
-	annotations map[string]word
-	labels      map[string]word
-	services    []service // of the file
-	replaced    bool      // while clients are sent to it
-	patch       bool      // the grace period may stand elsewhere
+	object   string // that is or makes the pod: KIND/NAME
+	meta     metadata
+	services []service // of the file
+	replaced bool      // while clients are sent to it
+	patch    bool      // the grace period may stand elsewhere
 }
 
 // container is a container in a manifest, or the image of a Dockerfile, whose ENTRYPOINT and
@@ -136,7 +135,7 @@ func (p *pod) speaksGRPC(to port) bool {
 	for _, s := range p.services {
 		selects := len(s.Selector) > 0
 		for key, value := range s.Selector {
-			selects = selects && p.labels[key].text == value.text
+			selects = selects && p.meta.Labels[key].text == value.text
 		}
 		for _, from := range s.Ports {
 			target := cmp.Or(from.TargetPort.text, from.Port.text)

@@ -41,7 +41,8 @@ func (p *pod) stops() (list []*stop) {
 	if err != nil {
 		return nil
 	}
-	if dapr := p.annotations["dapr.io/enabled"]; dapr.text == "true" && p.annotations[daprWaits].line == 0 {
+	notes := p.meta.Annotations
+	if dapr := notes["dapr.io/enabled"]; dapr.text == "true" && notes[daprWaits].line == 0 {
 		p.Containers = append(p.Containers, container{Name: word{"daprd", dapr.line}, Image: injected})
 	}
 	all := slices.Concat(p.Containers, p.InitContainers)
@@ -124,7 +125,7 @@ func (s *stop) subject() subject {
 	if s.pod == nil {
 		return subject{}
 	}
-	return subject{strings.Trim(s.pod.kind+"/"+s.pod.name, "/"), s.Name.text}
+	return subject{s.pod.object, s.Name.text}
 }
 
 // serves reports whether the container of a pod says that it has clients that are sent to it: by a
