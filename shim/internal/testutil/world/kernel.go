@@ -77,7 +77,11 @@ func NewKernel(s tcp.Socket, at time.Duration) Kernel {
 // Receive receives bytes.
 func (k *Kernel) Receive(at time.Duration, bytes int) {
 	k.delayed(at)
-	k.client.send(at - k.Info.RTT/2)
+	sent := at - k.Info.RTT/2
+	k.client.send(sent)
+	if k.out+k.Info.RTT/2 <= sent { // the bytes carry the ACK
+		k.acks = at
+	}
 	if k.server.receive(at) {
 		k.Info.PureACKs++
 	}
