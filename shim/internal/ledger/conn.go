@@ -73,13 +73,13 @@ type Conn struct {
 	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
 	Waited     time.Duration // the longest silence of the last request in the hold
 	Seen       Moment        // the latest sample that shows the connection; 0: none
+	Listed     Moment        // the latest sample that shows it, or what the kernel keeps of it
 	Ended      Moment        // when the event was read, if Closed
 
 	request  judgment
 	pingPong pingPong
 
 	missedAt Moment // the first sample after Seen
-	listed   Moment // the latest sample that shows the socket, or what the kernel keeps of it
 	isOver   bool   // an event has reported the end, or the connection is Lost
 	decision
 }

@@ -129,7 +129,7 @@ func (l *Ledger) Observe(s *tcp.Socket, side Side) {
 	default:
 		c := l.conns[identity(s)]
 		if c != nil {
-			c.listed = l.sample.Now
+			c.Listed = l.sample.Now
 		}
 		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side, Of: c})
 	}
@@ -180,7 +180,7 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	if c.Seen != y.Now {
 		l.shown++
 	}
-	c.listed = y.Now
+	c.Listed = y.Now
 	c.First = c.Seen == 0
 	if c.First {
 		c.New = !y.Baseline
@@ -226,7 +226,7 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 	c.Fate = Closed
 	c.Side = side
 	c.isOver = true
-	c.listed = y.Now
+	c.Listed = y.Now
 	y.Conns = append(y.Conns, c)
 }
 
@@ -254,7 +254,7 @@ func (l *Ledger) addMissing() {
 		switch {
 		case c.Seen == y.Now && !c.isOver:
 		case c.isOver || c.Seen == 0:
-			if y.Now != c.listed && (!c.isMade || y.Now-c.listed >= decidedFor) {
+			if y.Now != c.Listed && (!c.isMade || y.Now-c.Listed >= decidedFor) {
 				delete(l.conns, id)
 			}
 		default:
@@ -290,7 +290,7 @@ func (l *Ledger) Decide(s *tcp.Socket, isOwn bool) {
 	}
 	c := l.conns[s.Cookie]
 	if c == nil {
-		c = &Conn{listed: l.sample.Now}
+		c = &Conn{Listed: l.sample.Now}
 		l.conns[s.Cookie] = c
 	}
 	c.decision = decision{true, isOwn}

@@ -3,10 +3,14 @@ package letgo
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
@@ -54,12 +58,41 @@ func TestCycles(t *testing.T) {
 			}
 			w.Poll = cmp.Or(w.Poll, s(0.025))
 			w.Until(r.At, r.Cond)
-			a.ports[80].clean, a.ports[81] = enoughCycles, cmp.Or(a.ports[81], &port{})
-			a.ports[81].clean = enoughCycles
+			a.ports[80].proof, a.ports[81] = enoughCycles, cmp.Or(a.ports[81], &port{})
+			a.ports[81].proof = enoughCycles
 			if got := fmt.Sprint(len(a.Idle())); got != r.Want {
 				t.Errorf("%s, want %s", got, r.Want)
 			}
 		})
+	}
+}
+
+// TestEnds: those that were used the longest time ago, or the shortest, are closed later.
+func TestEnds(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# last used at | half a second after the latest question, and before
+		0.1                     | 1 0
+		0.1 0.08 0.06           | 3 1
+		0.1 0.09 0.08 0.07 0.06 | 5 1
+		0.1 0.08 -0.1 -0.2      | 4 3
+		-0.1                    | 1 1
+	`) {
+		w := world.Parse("")
+		for at := range strings.FieldsSeq(cells[0]) {
+			n, _ := strconv.ParseFloat(at, 64)
+			w.Lives = append(w.Lives, world.Parse(fmt.Sprintf("talks=%g", n-1.02)).Lives...)
+		}
+		a := askerIn(&w)
+		w.Until(s(3.15), world.Conditions["any"])
+		a.ports[80].proof = enoughCycles
+		var got []string
+		for _, since := range []time.Duration{waitForOthers, waitForOthers - 1} {
+			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}
+			got = append(got, strconv.Itoa(len(a.Idle())))
+		}
+		if got := strings.Join(got, " "); got != cells[1] {
+			t.Errorf("%s: %s, want %s", cells[0], got, cells[1])
+		}
 	}
 }
 
@@ -80,7 +113,7 @@ func TestNoteClosed(t *testing.T) {
 		open=4 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100`)
 	a := askerIn(&w)
 	_, tr := w.Until(s(3.9), world.Conditions["any"]) // last used at 3.1, 3.2, 3.3, 3.4 and 3.5
-	a.ports[80].clean = enoughCycles
+	a.ports[80].proof = enoughCycles
 	idle := a.Idle()
 	if len(idle) != 5 {
 		t.Fatalf("%d idle, want 5", len(idle))
@@ -136,7 +169,7 @@ func TestServerKeepsClosed(t *testing.T) {
 		}
 	}
 	mayClose(3.95, true)
-	a.ports[80].clean = enoughCycles
+	a.ports[80].proof = enoughCycles
 	first := a.Idle()[0]
 	a.NoteClosed(first)
 	first.Shut = true

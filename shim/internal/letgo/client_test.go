@@ -2,6 +2,7 @@ package letgo
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,10 +38,10 @@ func TestQuestions(t *testing.T) {
 		p := &client{}
 		leaving := 0
 		for event := range strings.FieldsSeq(cells[0]) {
-			k := &Kept{client: p, leaving: true}
+			k := &Kept{Conn: &ledger.Conn{}, client: p}
 			switch event {
 			case "asked":
-				p.noteClosed()
+				p.noteClosed(1)
 				leaving++
 			case "left":
 				k.noteEnd(tcp.TimeWait)
@@ -55,7 +56,7 @@ func TestQuestions(t *testing.T) {
 		noneNewFor, _ := time.ParseDuration(cells[1])
 		n := 0
 		for ; p.mayBeAsked(leaving, noneNewFor); n++ {
-			p.noteClosed()
+			p.noteClosed(1)
 			leaving++
 		}
 		if want := int(cells[2][0] - '0'); n != want {
@@ -113,23 +114,21 @@ func TestSlowToLeave(t *testing.T) {
 	}
 }
 
-// TestPort: connections are closed when a port has shown fifty clean cycles since an answer went
-// on after more than half of the idle time.
+// TestPort: connections are closed when a port has shown a hundred clean cycles, and a hundred more
+// for each doubt: a pause in an answer of more than half of the shortest idle time is one.
 func TestPort(t *testing.T) {
 	p := &port{idle: minIdle}
 	for _, c := range []struct {
-		pause time.Duration
-		idle  time.Duration
-		clean int
+		shown       evidence
+		pause, idle int // in milliseconds
+		proof       int
 	}{
-		{0, 20, 1}, {10, 20, 1}, {11, 22, 0}, {0, 22, 1}, {0, 22, 2}, {300, 600, 0}, {299, 600, 0}, {longest, 7_200_000, 0},
+		{clean, 0, 20, 1}, {0, 10, 20, 1}, {0, 11, 22, -99}, {clean, 0, 22, -98}, {doubt, 0, 22, -198}, {0, 0, 22, -198},
+		{0, 300, 600, -298}, {0, 299, 600, -398}, {clean, 0, 600, -397},
 	} {
-		if c.pause != longest {
-			c.pause *= time.Millisecond
-		}
-		p.note(c.pause, c.pause == 0)
-		if p.idle != c.idle*time.Millisecond || p.clean != c.clean {
-			t.Errorf("after a pause of %v: %v, %d cycles, want %v ms, %d", c.pause, p.idle, p.clean, int(c.idle), c.clean)
+		p.note(c.shown, time.Duration(c.pause)*time.Millisecond)
+		if p.idle != time.Duration(c.idle)*time.Millisecond || p.proof != c.proof {
+			t.Errorf("after %+v: %v, %d", c, p.idle, p.proof)
 		}
 	}
 	w := world.Parse("talks=-0.9")
@@ -140,7 +139,7 @@ func TestPort(t *testing.T) {
 			a = askerIn(&w)
 			w.Until(s(3.4), world.Conditions["any"])
 		}
-		a.ports[80].clean = clean
+		a.ports[80].proof = clean
 		if n := len(a.Idle()); n != idle {
 			t.Errorf("after %d clean cycles %d are idle, want %d", clean, n, idle)
 		}
@@ -152,8 +151,32 @@ func TestBusyConnection(t *testing.T) {
 	w := world.Parse("open=-9 -9:99 -8:-500 0.505..3.5/0.03:99 0.53..3.5/0.03:-500")
 	a := askerIn(&w)
 	w.Until(s(3.5), world.Conditions["any"])
-	if n := a.ports[80].clean; n < 70 {
+	if n := a.ports[80].proof; n < 70 {
 		t.Errorf("%d clean cycles of 100, want 70 at least", n)
+	}
+}
+
+// TestEvidence: what is no request and its answer is a doubt.
+func TestEvidence(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# what a connection does                  | so many clean cycles | and doubts
+		requests                                  | 1..5.9/0.2:300,-700                            | 24 | 0
+		answers without content                   | 1..5.9/0.2:300,-64                             | 0  | 0
+		answers that go on after 90 ms            | 1..5.9/0.2:300,-700 1.11..5.99/0.2:-5          | 24 | 25
+		one that does                             | 1..5.9/0.2:300,-700 3.9:-5                     | 24 | 1
+		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                  | 24 | 1
+		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800          | 24 | 1
+		two requests beside each other            | 1..5/0.2:300,-700 5.2:300 5.3:300 5.4:-700,-700  | 21 | 2
+	`) {
+		w := world.Parse("open=-9 -9:99 -8:-500 " + cells[1])
+		a := askerIn(&w)
+		w.Pause = func() time.Duration { return s(0.025) }
+		w.Until(s(6), world.Conditions["any"])
+		want, _ := strconv.Atoi(cells[2])
+		doubts, _ := strconv.Atoi(cells[3])
+		if got := a.ports[80].proof; got != want-doubts*enoughCycles {
+			t.Errorf("%s: %d, want %d and %d doubts", cells[0], got, want, doubts)
+		}
 	}
 }
 
@@ -170,7 +193,7 @@ func TestNear(t *testing.T) {
 		w := world.Parse("talks=-0.9 " + cells[0])
 		a := askerIn(&w)
 		w.Until(s(3.5), world.Conditions["any"])
-		a.ports[80].clean = enoughCycles
+		a.ports[80].proof = enoughCycles
 		a.ports[80].idle = 0
 		isNear := a.byCookie(1).isNear()
 		if isNear != (cells[1] == "near") || a.Watching() != isNear {
@@ -179,14 +202,15 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestWatching: samples are close when a client may soon be asked.
+// TestWatching: samples are close when a client may soon be asked, and not for ever.
 func TestWatching(t *testing.T) {
 	for _, cells := range tables.Rows(`
-		0.3 | talks=-0.9                    | no
-		0.6 | talks=-0.9                    | yes
+		0.1 | talks=-0.9                    | no
+		0.4 | talks=-0.9                    | yes
 		9   | open=-60 -60:500 -59:-500     | no
-		2.6 | talks=-0.9; at=2.4 request    | no
-		3.1 | talks=-0.9; at=2.4 request    | yes
+		12.8 | talks=-0.9                   | yes
+		13.2 | talks=-0.9                   | no
+		13.2 | talks=-0.9; at=2.4 request   | yes
 		3.6 | events talks=-0.9; every=1,0,9 probe | yes
 	`) {
 		w := world.Parse(cells[1])

@@ -184,7 +184,7 @@ func (a *Asker) NoteNotified(k *HTTP2, now *tcp.Socket, after time.Duration) {
 	k.NoteNotice(now, a.usual, len(Goaway))
 	k.sentAt, k.sent = a.now+after, now.Info.Sent-now.Info.Resent+uint64(len(Goaway))
 	k.client = a.clientAt(k.Remote.Addr())
-	k.client.noteClosed()
+	k.client.noteClosed(a.now)
 	a.spokenOn(k).latest = k
 	a.wantedSince = a.now
 	a.figures.Notified++

@@ -1,6 +1,7 @@
 package letgo
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -11,28 +12,36 @@ import (
 // Its life is cycles: a request, the answer, and the next request.
 type Kept struct {
 	*ledger.Conn
-	seen    ledger.Moment // the latest sample with the connection, or with what the kernel keeps of it
-	isOpen  bool          // as the latest of these samples showed it
-	movedAt ledger.Moment // when the last byte moved
-	request ledger.RequestState
+	request  ledger.RequestState // as the latest sample showed it
+	requests int                 // since the first sample, or fewer: samples may show several as one
+	since    ledger.Moment       // that sample
 
-	in, out  uint64 // bytes of the latest cycle
-	unclear  bool   // the latest cycle is not certainly one request and its answer
-	unequal  bool   // and fewer answers than requests have been sent, as far as segments tell
-	overlaps bool   // in the latest cycle more was received while the request waited
-	clean    int    // clean cycles in a row
-	needed   int    // so many before the connection may be closed
+	in, out uint64 // bytes of the latest cycle
+	cycle   cycle
+	clean   int // clean cycles in a row, less those needed before the connection may be closed
 
-	since    ledger.Moment // the first sample with the connection
-	requests int           // since then, or fewer: samples may show several as one
-
-	client   *client       // of a connection that was closed
-	closedAt ledger.Moment // after this sample
-	leaving  bool          // was closed, and the client has not closed it in turn
-	lingers  bool          // a sample has shown that
-
-	saidGoodbye bool // the server has sent a few more bytes before it closed: an alert of TLS
+	client *client // of a connection that was closed
+	parting
 }
+
+// cycle is what samples have shown of the latest cycle.
+type cycle uint8
+
+const (
+	single   cycle = iota // one request and its answer
+	unclear               // not certainly
+	unequal               // fewer answers than requests, as far as segments tell
+	overlaps              // more was received while the request waited
+)
+
+// parting is how far the client of a connection that was closed has gone.
+type parting uint8
+
+const (
+	asked   parting = iota // has not closed the connection in turn
+	lingers                // a sample has shown that
+	left
+)
 
 // severalCycles is how many clean cycles in a row tell that requests come one at a time on a
 // connection that had looked otherwise: several at a time, or PINGs and WINDOW_UPDATEs of HTTP/2.
@@ -45,8 +54,13 @@ const closeSamples = 200 * time.Millisecond
 // client may wait for the ACK of the head, which is delayed by 40 ms.
 const maxHeadGap = 60 * time.Millisecond
 
-// longest is longer than any pause.
-const longest = time.Hour
+// evidence is what a sample shows of whether requests come one at a time.
+type evidence int
+
+const (
+	clean evidence = 1 // a clean cycle has ended
+	doubt evidence = -enoughCycles
+)
 
 // maxLoss is the highest chance that a request is lost when a connection is closed: one that is
 // sent within roundTrips round trips of the closing is lost. As measured, 4 of 72 closings lost one
@@ -60,44 +74,50 @@ const (
 
 // isNear reports whether the client is so near that few of its requests are on their way at a time.
 func (k *Kept) isNear() bool {
-	rate := float64(k.requests) / (k.seen - k.since).Seconds()
+	rate := float64(k.requests) / (k.Seen - k.since).Seconds()
 	rtt := k.Info.RTT // the shortest lately
 	return rtt <= maxRTT && rate*roundTrips*rtt.Seconds() <= maxLoss
 }
+
+// isLeaving reports whether the client has not closed in turn a connection that was closed.
+func (k *Kept) isLeaving() bool { return k.client != nil && k.parting != left }
 
 // noteEnd notes what a sample shows of a connection that the server has closed. The kernel keeps
 // such a connection in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes
 // one on which more data arrives, and resets it; see tcp_timewait_state_process in
 // net/ipv4/tcp_minisocks.c.
 func (k *Kept) noteEnd(state tcp.State) {
-	switch state {
-	case tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing:
-		if k.leaving {
-			k.leaving = false
-			k.client.left++
-		}
-	case tcp.FinWait2:
-		k.lingers = true
+	switch {
+	case !k.isLeaving():
+	case state == tcp.FinWait2:
+		k.parting = lingers
+	case slices.Contains([]tcp.State{tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing}, state):
+		k.parting = left
+		k.client.left++
 	}
-}
-
-// noteClosed notes the event of the connection's end, with its last counters.
-func (k *Kept) noteClosed(c *ledger.Conn) {
-	before := &c.Was.Info
-	in, out := c.Received-before.Received, c.Sent-(before.Sent-before.Resent)
-	k.saidGoodbye = out > 0 && max(in, out) <= ledger.MaxControlBytes
 }
 
 // noteMissing notes that a complete sample has not shown the connection: a request has come after
 // the end, or a client of TLS has said goodbye as soon as the server did.
 func (k *Kept) noteMissing() {
 	switch {
-	case !k.leaving:
-	case k.saidGoodbye && !k.lingers:
+	case !k.isLeaving():
+	case k.saidGoodbye() && k.parting == asked:
 		k.client.left++
 	default:
 		k.client.reset++
 	}
+}
+
+// saidGoodbye reports whether the server has sent a few more bytes before it closed the connection:
+// an alert of TLS.
+func (k *Kept) saidGoodbye() bool {
+	if k.Fate != ledger.Closed {
+		return false
+	}
+	before := &k.Was.Info
+	in, out := k.Received-before.Received, k.Sent-(before.Sent-before.Resent)
+	return out > 0 && max(in, out) <= ledger.MaxControlBytes
 }
 
 // requestOf returns the state of the last request on a connection. A client that has read the
@@ -112,95 +132,79 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 	return c.Request
 }
 
-// note notes how a sample shows the connection, which is open.
-func (k *Kept) note(c *ledger.Conn, now ledger.Moment) {
-	k.Conn = c
-	k.isOpen = true
-	k.movedAt = now - k.idleFor()
-	k.request = requestOf(c)
-}
-
-// update notes what has moved since the sample before. The results are after which pause an answer
-// went on that had seemed complete, or 0, and whether a clean cycle has ended. Samples that are far
-// apart show neither.
-func (k *Kept) update(c *ledger.Conn, now ledger.Moment) (pause time.Duration, isClean bool) {
-	last, movedBefore := k.request, k.movedAt
-	k.note(c, now)
-	before := &c.Before
-	areClose := now-before.Seen <= closeSamples
-	in := c.Received - before.Received
-	out := c.Sent - before.Sent
-	segments := c.Info.Segments - before.Segments
-	sentSegments := c.Info.SentSegments - before.SentSegments
-	var waiting uint32 // requests
-	if last == ledger.InFlight {
-		waiting = 1
+// update notes what has moved since the sample before, and returns what that shows, and after
+// which pause an answer went on that had seemed complete, or 0. Samples that are far apart show
+// nothing.
+func (k *Kept) update(now ledger.Moment) (shown evidence, pause time.Duration) {
+	last := k.request
+	k.request = requestOf(k.Conn)
+	before := &k.Before
+	in := k.Received - before.Received
+	out := k.Sent - before.Sent
+	segments := k.Info.Segments - before.Segments
+	sentSegments := k.Info.SentSegments - before.SentSegments
+	mixed := unclear
+	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
+		mixed = unequal
 	}
-	unequal := segments+waiting > sentSegments
 	isNext := last != ledger.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
 	if in > 0 {
 		k.requests++
 	}
 	switch {
 	case in == 0 && out == 0:
-		return 0, false
-	case !areClose:
-		k.begin()
-		k.unclear, k.unequal = true, unequal
+		return 0, 0
+	case now-before.Seen > closeSamples:
+		k.begin(mixed)
 	case in == 0:
 		if k.out > 0 && last == ledger.Idle {
-			pause = k.movedAt - movedBefore
-			if k.overlaps { // it was another request's answer, which may take as long as any
-				pause = longest
-			}
+			pause = k.Moved - before.Moved
 		}
 	case isNext:
-		isClean = k.endCycle()
-		k.begin()
-		k.unclear = out > 0 && segments > 2
-		k.unequal = k.unclear && unequal
-	case out > 0 && segments == 1 && c.Info.LastReceived < c.Info.LastSent: // an answer, then the next request
+		shown = k.endCycle()
+		k.begin(single)
+		if out > 0 && segments > 2 {
+			k.cycle = mixed
+		}
+	case out > 0 && segments == 1 && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
 		k.out += out
-		isClean = k.endCycle()
-		k.begin()
-	case out == 0, sentSegments <= 1 && c.Info.LastSent < c.Info.LastReceived:
-		if now-c.Info.LastReceived-movedBefore > maxHeadGap { // a body in parts, or several requests at a time
-			k.overlaps = true
-			k.doubt()
+		shown = k.endCycle()
+		k.begin(single)
+	case out == 0, sentSegments <= 1 && k.Info.LastSent < k.Info.LastReceived:
+		if now-k.Info.LastReceived-before.Moved > maxHeadGap { // a body in parts, or several requests at a time
+			k.cycle = overlaps
+			k.clean = -severalCycles
+			shown = doubt
 		}
 	default: // an answer, the next request, and perhaps an answer to that
-		k.begin()
-		k.unclear, k.unequal = true, unequal
+		k.begin(mixed)
 	}
 	k.in += in
 	if in == 0 || k.request != ledger.InFlight { // else that was the end of the answer before
 		k.out += out
 	}
-	return pause, isClean
+	return shown, pause
 }
 
 // begin begins a cycle.
-func (k *Kept) begin() {
-	k.in, k.out = 0, 0
-	k.unclear, k.unequal, k.overlaps = false, false, false
-}
+func (k *Kept) begin(c cycle) { k.in, k.out, k.cycle = 0, 0, c }
 
-// endCycle notes that the next request has come, and reports whether the cycle was clean. What is
-// not clear says nothing.
-func (k *Kept) endCycle() (isClean bool) {
+// endCycle notes that the next request has come, and returns what the cycle has shown. What is not
+// clear says nothing.
+func (k *Kept) endCycle() evidence {
 	switch {
-	case k.unclear || k.overlaps || k.out == 0:
-		return false
-	case k.isSmall():
-		k.doubt()
-		return false
+	case k.cycle != single || k.out == 0:
+		return 0
+	case !k.isSmall():
+		k.clean++
+		return clean
 	}
-	k.clean++
-	return true
+	k.clean = -severalCycles
+	if max(k.in, k.out) > ledger.MaxControlBytes {
+		return 0
+	}
+	return doubt
 }
-
-// doubt notes that requests may not come one at a time.
-func (k *Kept) doubt() { k.clean, k.needed = 0, severalCycles }
 
 // isSmall reports whether the latest cycle has too few bytes for a request and its answer: it may
 // be a WINDOW_UPDATE or a PING of HTTP/2, or 100 Continue, beside requests that wait.
@@ -211,8 +215,8 @@ func (k *Kept) isSmall() bool {
 // answered reports whether the last request seems answered, and was alone. On a connection that has
 // shown a clean cycle, a sample that says nothing changes nothing.
 func (k *Kept) answered() bool {
-	isClear := !k.unclear || k.clean > 0 && !k.unequal
-	wasAlone := isClear && k.clean >= k.needed && !k.overlaps && !k.isSmall()
+	isClear := k.cycle == single || k.cycle == unclear && k.clean > 0
+	wasAlone := isClear && k.clean >= 0 && !k.isSmall()
 	isQueued := k.Unread > 0 || k.Info.NotSent > 0
 	return wasAlone && k.request == ledger.Idle && k.State == tcp.Established && !isQueued
 }
