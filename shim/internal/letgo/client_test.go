@@ -1,8 +1,8 @@
 package letgo
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,19 +114,20 @@ func TestSlowToLeave(t *testing.T) {
 	}
 }
 
-// TestPort: connections are closed when a port has shown a hundred clean cycles, and a hundred more
-// for each doubt: a pause in an answer of more than half of the shortest idle time is one.
+// TestPort: connections are closed when a port has shown 120 clean cycles, and 120 more for each
+// doubt, each after a connection had been idle for longer than any answer has paused.
 func TestPort(t *testing.T) {
 	p := &port{idle: minIdle}
 	for _, c := range []struct {
-		shown       evidence
-		pause, idle int // in milliseconds
-		proof       int
+		shown        evidence
+		before, idle int // in milliseconds
+		proof        int
 	}{
-		{clean, 0, 20, 1}, {0, 10, 20, 1}, {0, 11, 22, -99}, {clean, 0, 22, -98}, {doubt, 0, 22, -198}, {0, 0, 22, -198},
-		{0, 300, 600, -298}, {0, 299, 600, -398}, {clean, 0, 600, -397},
+		{clean, 11, 20, 1}, {clean, 10, 20, 1}, {goesOn, 10, 20, 1}, {nothing, 99, 20, 1}, {goesOn, 11, 22, 0},
+		{clean, 11, 22, 0}, {clean, 12, 22, 1}, {goesOn, 300, 600, 0}, {clean, 300, 600, 0}, {clean, 301, 600, 1},
+		{goesOn, 299, 600, 1}, {goesOn, 301, 602, 0}, {doubt, 1, 602, -120}, {goesOn, 302, 604, -120}, {clean, 303, 604, -119},
 	} {
-		p.note(c.shown, time.Duration(c.pause)*time.Millisecond)
+		p.note(c.shown, time.Duration(c.before)*time.Millisecond)
 		if p.idle != time.Duration(c.idle)*time.Millisecond || p.proof != c.proof {
 			t.Errorf("after %+v: %v, %d", c, p.idle, p.proof)
 		}
@@ -148,7 +149,7 @@ func TestPort(t *testing.T) {
 
 // TestBusyConnection: most samples of a connection that is hardly ever idle show the end of a cycle.
 func TestBusyConnection(t *testing.T) {
-	w := world.Parse("open=-9 -9:99 -8:-500 0.505..3.5/0.03:99 0.53..3.5/0.03:-500")
+	w := world.Parse("open=-9 -9:99 -8:-500 0.505..3.5/0.03:99 0.515..3.5/0.03:-500")
 	a := askerIn(&w)
 	w.Until(s(3.5), world.Conditions["any"])
 	if n := a.ports[80].proof; n < 70 {
@@ -159,23 +160,23 @@ func TestBusyConnection(t *testing.T) {
 // TestEvidence: what is no request and its answer is a doubt.
 func TestEvidence(t *testing.T) {
 	for _, cells := range tables.Rows(`
-		# what a connection does                  | so many clean cycles | and doubts
-		requests                                  | 1..5.9/0.2:300,-700                            | 24 | 0
-		answers without content                   | 1..5.9/0.2:300,-64                             | 0  | 0
-		answers that go on after 90 ms            | 1..5.9/0.2:300,-700 1.11..5.99/0.2:-5          | 24 | 25
-		one that does                             | 1..5.9/0.2:300,-700 3.9:-5                     | 24 | 1
-		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                  | 24 | 1
-		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800          | 24 | 1
-		two requests beside each other            | 1..5/0.2:300,-700 5.2:300 5.3:300 5.4:-700,-700  | 21 | 2
+		# what a connection does                  | clean cycles, less 120 for each doubt, and the idle time in ms
+		requests                                  | 1..5.9/0.2:300,-700                              | 24 20
+		answers without content                   | 1..5.9/0.2:300,-64                               | 0 20
+		answers that go on after 60 ms            | 1..5.9/0.2:300,-700 1.08..5.98/0.2:-5            | 24 118
+		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | 0 218
+		an answer that goes on                    | 1..5.9/0.2:300,-700 3.9:-5                       | 10 158
+		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                    | 9 218
+		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800            | -96 20
+		two requests beside each other            | 1..4/0.2:300,-700 4.2:300 4.3:300 4.4:-700 4.6..5.9/0.2:300,-700 | -98 20
 	`) {
 		w := world.Parse("open=-9 -9:99 -8:-500 " + cells[1])
 		a := askerIn(&w)
 		w.Pause = func() time.Duration { return s(0.025) }
 		w.Until(s(6), world.Conditions["any"])
-		want, _ := strconv.Atoi(cells[2])
-		doubts, _ := strconv.Atoi(cells[3])
-		if got := a.ports[80].proof; got != want-doubts*enoughCycles {
-			t.Errorf("%s: %d, want %d and %d doubts", cells[0], got, want, doubts)
+		p := a.ports[80]
+		if got := fmt.Sprint(p.proof, p.idle.Milliseconds()); got != cells[2] {
+			t.Errorf("%s: %s, want %s", cells[0], got, cells[2])
 		}
 	}
 }

@@ -55,11 +55,13 @@ const closeSamples = 200 * time.Millisecond
 const maxHeadGap = 60 * time.Millisecond
 
 // evidence is what a sample shows of whether requests come one at a time.
-type evidence int
+type evidence uint8
 
 const (
-	clean evidence = 1 // a clean cycle has ended
-	doubt evidence = -enoughCycles
+	nothing evidence = iota
+	clean            // a cycle has ended, clean
+	goesOn           // an answer that had seemed complete
+	doubt
 )
 
 // maxLoss is the highest chance that a request is lost when a connection is closed: one that is
@@ -132,10 +134,9 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 	return c.Request
 }
 
-// update notes what has moved since the sample before, and returns what that shows, and after
-// which pause an answer went on that had seemed complete, or 0. Samples that are far apart show
-// nothing.
-func (k *Kept) update(now ledger.Moment) (shown evidence, pause time.Duration) {
+// update notes what has moved since the sample before, and returns what that shows, and for how long
+// nothing had moved. Samples that are far apart show nothing.
+func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	last := k.request
 	k.request = requestOf(k.Conn)
 	before := &k.Before
@@ -153,22 +154,22 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, pause time.Duration) {
 	}
 	switch {
 	case in == 0 && out == 0:
-		return 0, 0
+		return nothing, 0
 	case now-before.Seen > closeSamples:
 		k.begin(mixed)
 	case in == 0:
 		if k.out > 0 && last == ledger.Idle {
-			pause = k.Moved - before.Moved
+			shown, idle = goesOn, k.Moved-before.Moved
 		}
 	case isNext:
-		shown = k.endCycle()
+		shown, idle = k.endCycle(), now-k.Info.LastReceived-before.Moved
 		k.begin(single)
 		if out > 0 && segments > 2 {
 			k.cycle = mixed
 		}
 	case out > 0 && segments == 1 && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
 		k.out += out
-		shown = k.endCycle()
+		shown, idle = k.endCycle(), k.Info.LastSent-k.Info.LastReceived
 		k.begin(single)
 	case out == 0, sentSegments <= 1 && k.Info.LastSent < k.Info.LastReceived:
 		if now-k.Info.LastReceived-before.Moved > maxHeadGap { // a body in parts, or several requests at a time
@@ -183,7 +184,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, pause time.Duration) {
 	if in == 0 || k.request != ledger.InFlight { // else that was the end of the answer before
 		k.out += out
 	}
-	return shown, pause
+	return shown, idle
 }
 
 // begin begins a cycle.
@@ -194,14 +195,14 @@ func (k *Kept) begin(c cycle) { k.in, k.out, k.cycle = 0, 0, c }
 func (k *Kept) endCycle() evidence {
 	switch {
 	case k.cycle != single || k.out == 0:
-		return 0
+		return nothing
 	case !k.isSmall():
 		k.clean++
 		return clean
 	}
 	k.clean = -severalCycles
 	if max(k.in, k.out) > ledger.MaxControlBytes {
-		return 0
+		return nothing
 	}
 	return doubt
 }
