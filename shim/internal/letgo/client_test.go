@@ -114,7 +114,7 @@ func TestSlowToLeave(t *testing.T) {
 	}
 }
 
-// TestPort: connections are closed when a port has shown 120 clean cycles, and 120 more for each
+// TestPort: connections are closed when a port has shown 150 clean cycles, and 150 more for each
 // doubt, each after a connection had been idle for longer than any answer has paused.
 func TestPort(t *testing.T) {
 	p := &port{idle: minIdle}
@@ -124,8 +124,8 @@ func TestPort(t *testing.T) {
 		proof        int
 	}{
 		{clean, 11, 20, 1}, {clean, 10, 20, 1}, {goesOn, 10, 20, 1}, {nothing, 99, 20, 1}, {goesOn, 11, 22, 0},
-		{clean, 11, 22, 0}, {clean, 12, 22, 1}, {goesOn, 300, 600, 0}, {clean, 300, 600, 0}, {clean, 301, 600, 1},
-		{goesOn, 299, 600, 1}, {goesOn, 301, 602, 0}, {doubt, 1, 602, -120}, {goesOn, 302, 604, -120}, {clean, 303, 604, -119},
+		{clean, 11, 22, 0}, {clean, 12, 22, 1}, {doubt, 1, 22, -149}, {goesOn, 22, 44, -149}, {goesOn, 45, 90, -299},
+		{clean, 45, 90, -299}, {clean, 46, 90, -298},
 	} {
 		p.note(c.shown, time.Duration(c.before)*time.Millisecond)
 		if p.idle != time.Duration(c.idle)*time.Millisecond || p.proof != c.proof {
@@ -160,15 +160,15 @@ func TestBusyConnection(t *testing.T) {
 // TestEvidence: what is no request and its answer is a doubt.
 func TestEvidence(t *testing.T) {
 	for _, cells := range tables.Rows(`
-		# what a connection does                  | clean cycles, less 120 for each doubt, and the idle time in ms
+		# what a connection does                  | clean cycles, less 150 for each doubt, and the idle time in ms
 		requests                                  | 1..5.9/0.2:300,-700                              | 24 20
 		answers without content                   | 1..5.9/0.2:300,-64                               | 0 20
-		answers that go on after 60 ms            | 1..5.9/0.2:300,-700 1.08..5.98/0.2:-5            | 24 118
-		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | 0 218
-		an answer that goes on                    | 1..5.9/0.2:300,-700 3.9:-5                       | 10 158
-		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                    | 9 218
-		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800            | -96 20
-		two requests beside each other            | 1..4/0.2:300,-700 4.2:300 4.3:300 4.4:-700 4.6..5.9/0.2:300,-700 | -98 20
+		answers that go on after 60 ms            | 1..5.9/0.2:300,-700 1.08..5.98/0.2:-5            | -126 118
+		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | -150 218
+		an answer that goes on                    | 1..5.9/0.2:300,-700 3.9:-5                       | -140 158
+		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                    | -141 218
+		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800            | -126 20
+		two requests beside each other            | 1..4/0.2:300,-700 4.2:300 4.3:300 4.4:-700 4.6..5.9/0.2:300,-700 | -128 20
 	`) {
 		w := world.Parse("open=-9 -9:99 -8:-500 " + cells[1])
 		a := askerIn(&w)
