@@ -79,27 +79,24 @@ func (a *Asker) followHTTP2(c *ledger.Conn) {
 	}
 }
 
-// judge reports what a connection has shown since GOAWAY was sent. A client that understands
-// neither resets the connection nor leaves a request that waits; every other client does one of
-// these, as soon as it reads the frame. What is left is not known: an idle client leaves.
+// judge reports what a connection has shown since GOAWAY was sent. A client that does not understand
+// leaves a request that waits, and what the server sends then is lost: all of it, if that is an alert
+// of TLS, or more than the few bytes that may come too late for a client that leaves. Every other client
+// waits for the answer. What is left is not known: an idle client leaves, and one that leaves by a
+// reset, as HAProxy does, may have read all or nothing.
 func (k *HTTP2) judge(now ledger.Moment) (isHTTP2, isOther bool) {
-	hasAnswered := k.Sent > k.sent
-	if hasAnswered && k.answeredAt == 0 {
+	since := k.Sent - min(k.sent, k.Sent)
+	if since > 0 && k.answeredAt == 0 {
 		k.answeredAt = now
 	}
 	if k.Fate != ledger.Closed {
-		return k.State == tcp.Established && hasAnswered && now-k.answeredAt >= goesOnFor+2*k.Info.RTT, false
+		return k.State == tcp.Established && since > 0 && now-k.answeredAt >= goesOnFor+2*k.Info.RTT, false
 	}
-	isOther = k.wasReset() || k.isCertain && !hasAnswered
-	return hasAnswered && !isOther && k.awaited && k.Moved-k.sentAt >= minAnswer+2*k.Info.RTT, isOther
-}
-
-// wasReset reports whether the client has reset a connection that has ended, since the FIN was
-// not acknowledged. Of a client that leaves, a few bytes may come too late.
-func (k *HTTP2) wasReset() bool {
 	sent := k.Info.Sent - k.Info.Resent
 	lost := sent - min(k.Info.Acked, sent)
-	return k.HasInfo && k.Info.Acked <= sent && (lost == 0 || lost > ledger.MaxControlBytes)
+	isReset := lost == 0 && k.HasInfo && k.Info.Acked == sent // the FIN was not acknowledged
+	isOther = lost > ledger.MaxControlBytes || k.isCertain && since <= lost
+	return since > 0 && !isOther && !isReset && k.awaited && k.Moved-k.sentAt >= minAnswer+2*k.Info.RTT, isOther
 }
 
 func (a *Asker) spokenOn(k *HTTP2) *spoken {

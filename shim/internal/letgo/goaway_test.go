@@ -80,7 +80,9 @@ func TestSpoken(t *testing.T) {
 		the client goes on with other calls          | 300 0  | -        | 222 0  | HTTP/2
 		a client of HTTP/1.1 leaves                  | 300 0  | 25ms rst | 222 222 | another
 		the server closes without an answer          | 300 0  | 25ms fin | 0 0    | another
-		an idle client has not read the frame        | 0 0    | 25ms rst | 0 0    | another
+		it leaves by a reset, and takes the answer   | 300 0  | 25ms rst | 222 0  | not known
+		an idle client leaves by a reset             | 0 0    | 25ms rst | 0 0    | not known
+		a client of TLS leaves, and an alert is lost | 300 0  | 25ms rst | 24 24  | another
 	`) {
 		t.Run(c[0], func(t *testing.T) {
 			w := newHTTP2World()
