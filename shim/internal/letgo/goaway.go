@@ -137,9 +137,13 @@ func (a *Asker) mayNotify(k *HTTP2) bool {
 // isNext reports whether it is a connection's turn. As long as a port has not shown that HTTP/2 is
 // spoken, that is one connection at a time, with a request that waits if there is one.
 func (a *Asker) isNext(k *HTTP2, awaits bool) bool {
+	return a.spokenOn(k).isHTTP2 || !a.isPending(k) && (awaits || a.now-a.wantedSince >= awaitFor)
+}
+
+// isPending reports whether another connection is to show first what is spoken.
+func (a *Asker) isPending(k *HTTP2) bool {
 	p := a.spokenOn(k)
-	isPending := p.latest != nil && p.latest.seen == a.now && a.now-p.latest.sentAt < slowToLeave
-	return p.isHTTP2 || !isPending && (awaits || a.now-a.wantedSince >= awaitFor)
+	return !p.isHTTP2 && p.latest != nil && p.latest.Fate == ledger.Shown && a.now-p.latest.sentAt < slowToLeave
 }
 
 // Notifying reports whether samples should be frequent, to send GOAWAY.
@@ -147,7 +151,7 @@ func (a *Asker) Notifying() bool { return a.wantedSince != 0 && a.now-a.wantedSi
 
 // ToNotify returns the connections on which GOAWAY may be sent, at the moment that MayNotify finds.
 func (a *Asker) ToNotify() []*HTTP2 {
-	return slices.DeleteFunc(slices.Clone(a.http2), func(k *HTTP2) bool { return !a.mayNotify(k) })
+	return slices.DeleteFunc(slices.Clone(a.http2), func(k *HTTP2) bool { return !a.mayNotify(k) || a.isPending(k) })
 }
 
 // MayNotify reports whether this is the moment to send GOAWAY on a connection of ToNotify, as now is:

@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -133,11 +134,15 @@ func (s *Sampler) takeSamples() {
 	}
 }
 
-// notify sends GOAWAY on connections, each at a moment that is safe, until the next sample is due.
+// notify sends GOAWAY on connections, each at a moment that is safe, until the next sample is due. The
+// order is random, since there may not be time for all.
 func (s *Sampler) notify(next time.Time) {
 	for {
-		for _, k := range s.asker.ToNotify() {
-			if s.slowed.Load() || !time.Now().Before(next) { // slowed: the stop signal is about to be sent
+		began := time.Now()
+		conns := s.asker.ToNotify()
+		rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
+		for _, k := range conns {
+			if s.slowed.Load() || !time.Now().Before(next) { // the stop signal is about to be sent, or a sample due
 				return
 			}
 			var now tcp.Socket
@@ -154,7 +159,11 @@ func (s *Sampler) notify(next time.Time) {
 				s.observer.Wait(time.Now().Add(closeGap))
 			}
 		}
-		due := time.Now().Add(searchInterval)
+		pause := searchInterval
+		if len(conns) > fewSockets {
+			pause = max(pause, 10*time.Since(began))
+		}
+		due := time.Now().Add(pause)
 		if !s.asker.Notifying() || !due.Before(next) {
 			return
 		}
