@@ -3,6 +3,7 @@ package health
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -25,20 +26,27 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 	if r.Unix {
 		return askUnix(r, deadline)
 	}
-	for _, to := range r.Targets() {
-		var fd int
-		fd, err = newSocket(to)
-		if err != nil {
-			continue
+	for i, to := range r.Targets() {
+		answer, failure := p.askAt(r, to, deadline)
+		if i > 0 && (failure == unix.EADDRNOTAVAIL || failure == unix.EAFNOSUPPORT) { // no IPv6: the first counts
+			break
 		}
-		status, err = exchange(fd, func() error { return p.connectTarget(fd, to) }, requestOf(r, r.Path), deadline)
-		p.markClosed(fd)
-		unix.Close(fd)
+		status, err = answer, failure
 		if err != unix.ECONNREFUSED {
 			break
 		}
 	}
 	return status, err
+}
+
+func (p *Conns) askAt(r *check.Request, to netip.AddrPort, deadline time.Time) (status int, err error) {
+	fd, err := newSocket(to)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	defer p.markClosed(fd)
+	return exchange(fd, func() error { return p.connectTarget(fd, to) }, requestOf(r, r.Path), deadline)
 }
 
 // askUnix is Ask for a Unix socket: the longest part of the path that is one.

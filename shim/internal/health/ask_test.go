@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/namespaces"
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -124,5 +127,27 @@ func TestAskNobody(t *testing.T) {
 	url = "unix:" + t.TempDir() + "/none/x"
 	if status, err = ask(testutil.Patience); err != unix.ECONNREFUSED {
 		t.Errorf("%d, %v; want a refusal", status, err)
+	}
+}
+
+// TestAskWithoutIPv6: nobody listens on localhost, which has one address.
+func TestAskWithoutIPv6(t *testing.T) {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends
+		if unix.Unshare(unix.CLONE_NEWNET) != nil || namespaces.Up() != nil ||
+			os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) != nil {
+			done <- nil
+			return
+		}
+		_, err := NewConns().Ask(testutil.Must(check.ParseRequest("http://localhost:9/")), testutil.Patience)
+		done <- err
+	}()
+	switch err := <-done; err {
+	case nil:
+		t.Skip("may not make a network namespace without IPv6")
+	case unix.ECONNREFUSED:
+	default:
+		t.Errorf("%v, want a refusal", err)
 	}
 }
