@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +33,10 @@ type Closer struct {
 }
 
 // holder is a process with a descriptor of a socket.
-type holder struct{ pid, fd int }
+type holder struct {
+	pid, fd int
+	others  []int // other processes with one
+}
 
 // searchInterval is the shortest time between two searches, which read the descriptors of
 // all processes.
@@ -53,11 +57,15 @@ func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) 
 
 // Write writes b into a connection, as if the server had, if mayWrite says so of the present
 // state. The server must not stand in the midst of what it writes, between two system calls: no
-// thread of it has work to do, those that wait for a processor included, and no byte has been
-// sent or received while that was found out. The results are those of ShutDown.
+// thread of a process that has a descriptor has work to do, those that wait for a processor included,
+// and no byte has been sent or received while that was found out. The results are those of ShutDown.
 func (c *Closer) Write(inode uint32, cookie uint64, b []byte, mayWrite func(*tcp.Socket) bool) (done bool, err error) {
 	return c.find(inode, cookie, func(h holder, fd int, s *tcp.Socket) bool {
-		if !mayWrite(s) || !c.root.IsAsleep(h.pid) {
+		isAwake := func(pid int) bool {
+			p, err := c.root.Process(pid)
+			return err == nil && !p.Dead() && !c.root.IsAsleep(pid)
+		}
+		if !mayWrite(s) || !c.root.IsAsleep(h.pid) || slices.ContainsFunc(h.others, isAwake) {
 			return false
 		}
 		now, err := sockdiag.ReadSocket(fd)
@@ -140,9 +148,9 @@ func (c *Closer) EndRound() {
 	clear(c.pidfds)
 }
 
-// search finds the holders of our sockets. Of several, the last is as good as any. Processes
-// of other containers may be in our PID namespace, PID 1's too: the control group tells them
-// apart.
+// search finds the holders of our sockets. To duplicate a descriptor, of several the last is as good
+// as any. Processes of other containers may be in our PID namespace, PID 1's too: the control group
+// tells them apart.
 func (c *Closer) search() {
 	c.holders = map[uint32]holder{}
 	pids, _ := scope.Processes(c.root, c.WholePIDNamespace)
@@ -152,7 +160,11 @@ func (c *Closer) search() {
 		}
 		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
 			if inode, ok := scope.SocketInode(target); ok {
-				c.holders[inode] = holder{pid, fd}
+				h, isShared := c.holders[inode]
+				if isShared && h.pid != pid {
+					h.others = append(h.others, h.pid)
+				}
+				c.holders[inode] = holder{pid, fd, h.others}
 			}
 		})
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
