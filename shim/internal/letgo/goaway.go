@@ -119,7 +119,12 @@ func (a *Asker) NotHTTP2() (ports []uint16) {
 
 // endHTTP2 ends a sample.
 func (a *Asker) endHTTP2() {
-	a.http2 = slices.DeleteFunc(a.http2, func(k *HTTP2) bool { return k.seen != a.now || k.Fate == ledger.Closed })
+	a.http2 = slices.DeleteFunc(a.http2, func(k *HTTP2) bool {
+		if k.seen != a.now && k.client == nil {
+			k.Memo = nil // a sample may have missed it
+		}
+		return k.seen != a.now || k.Fate == ledger.Closed
+	})
 	switch isWanted := slices.ContainsFunc(a.http2, a.mayNotify); {
 	case !isWanted:
 		a.wantedSince = 0

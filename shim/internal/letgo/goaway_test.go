@@ -210,3 +210,21 @@ func TestCameBack(t *testing.T) {
 		t.Error("samples are frequent, and nobody is to be asked")
 	}
 }
+
+// TestMissed: a connection that one sample has missed may be sent GOAWAY, and only once.
+func TestMissed(t *testing.T) {
+	w := newHTTP2World()
+	w.sample(2*time.Second, 2*time.Second)
+	w.spokenOn(w.http2[0]).isHTTP2 = true
+	if !w.send(&w.conns[0], 10*ms) {
+		t.Fatal("nothing is sent")
+	}
+	conns := w.conns
+	w.conns[0].State, w.conns[1].State = tcp.Close, tcp.Close
+	w.sample(2250*ms, 2250*ms)
+	w.conns = conns
+	w.sample(2500*ms, 2500*ms)
+	if w.send(&w.conns[0], 10*ms) || !w.send(&w.conns[1], 10*ms) {
+		t.Error("not sent on the connection on which it was not")
+	}
+}
