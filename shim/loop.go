@@ -173,9 +173,9 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
-	unserved := slices.DeleteFunc(slices.Clone(l.plan.Goaway), s.Scope.Ports.Has)
-	if len(unserved) > 0 && l.sample.Began.IsZero() {
-		l.log(Warn, "nothing listens on %s: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(unserved)))
+	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), s.Scope.Ports.Has)
+	if isFirst := l.sample.Began.IsZero(); isFirst && len(others) > 0 && s.Scope.Complete {
+		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))
 	}
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
 		flag := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"

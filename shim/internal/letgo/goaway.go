@@ -142,7 +142,12 @@ func (a *Asker) mayNotify(k *HTTP2) bool {
 // isNext reports whether it is a connection's turn. As long as a port has not shown that HTTP/2 is
 // spoken, that is one connection at a time, with a request that waits if there is one.
 func (a *Asker) isNext(k *HTTP2, awaits bool) bool {
-	return a.spokenOn(k).isHTTP2 || !a.isPending(k) && (awaits || a.now-a.wantedSince >= awaitFor)
+	p := a.spokenOn(k)
+	since := a.wantedSince
+	if p.latest != nil && p.latest.Fate == ledger.Shown {
+		since = max(since, p.latest.sentAt+slowToLeave)
+	}
+	return p.isHTTP2 || !a.isPending(k) && (awaits || a.now-since >= awaitFor)
 }
 
 // isPending reports whether another connection is to show first what is spoken.

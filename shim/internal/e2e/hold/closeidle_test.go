@@ -30,7 +30,7 @@ func TestCloseIdle(t *testing.T) {
 			slow.Ask("hello")
 			fmt.Fprintln(slow, "wait")
 			unused.Ask("hello")
-			allClosed, closed := b.Talkers(6), 6
+			allClosed, closed := b.Talkers(24), 24
 			b.Trigger()
 			if c["warning"] == "" {
 				allClosed() // sooner or later, as the machine is idle or busy

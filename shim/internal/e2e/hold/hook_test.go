@@ -41,7 +41,7 @@ func TestHold(t *testing.T) {
 	for _, c := range box.Table(`
 		case                       | PID 1                     | environment      | server      | hook                                                        | when        | then                                 | code | reason        | says
 		requests                   |                           |                  | 127.0.0.1:0 | $L hold --quiet-for=1                                       | holding     | requests                             | 0    | quiet         | "accepted":
-		idle connections           |                           |                  | 127.0.0.1:0 | $L hold --close-idle --quiet-for=2                          |             |                                      | 0    | quiet         | "closed_idle":3
+		idle connections           |                           |                  | 127.0.0.1:0 | $L hold --close-idle --quiet-for=2                          |             |                                      | 0    | quiet         | "closed_idle":24
 		PID 1's variables          |                           |                  |             | env LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_GROUP=maybe $L hold |             |                                      | 0    | no_listener   | TERM ends the wait
 		lameduck without a hold    | DIR/lameduck --           |                  |             | $L hold                                                     |             |                                      | 0    | no_listener   | TERM ends the wait
 		a shell that is told       | TRAPS                     |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | told
@@ -93,7 +93,7 @@ func TestHold(t *testing.T) {
 				h.Dial("127.0.0.1").Ask("hello")
 			}
 			if strings.Contains(c["hook"], "--close-idle") {
-				h.Talkers(3)
+				h.Talkers(24)
 			}
 			h.Send("hook '" + c["hook"] + "'")
 			if c["when"] != "" {

@@ -58,7 +58,7 @@ func TestUntil(t *testing.T) {
 		ignored port             |                        | --ignore-port=8080        | [::]:8080 [::]:9090   | 127.0.0.1 | no    | 1s   | quiet       | sock_diag | descriptors |
 		port not counted         |                        | --count-port=9090         | [::]:8080 [::]:9090   | 127.0.0.1 | no    | 1s   | quiet       | sock_diag | ports       |
 		nothing on the port      |                        | --count-port=9999         | [::]:8080             | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors | nothing listens on --count-port=9999 
-		no GOAWAY there          |                        | --goaway=9999             | [::]:8080             | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors | nothing listens on --goaway=9999
+		no GOAWAY there          |                        | --goaway=9999             | [::]:8080             | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors | is no port that counts
 		Unix socket              | uid=65534              |                           | unix:@app             |           |       | 5s   | elapsed     |           |             | (Unix sockets)
 		Unix socket beside TCP   |                        |                           | 127.0.0.1:0 unix:@app |           |       | 1s   | quiet       |           |             |
 		UDP                      | uid=65534              | --delay=1                 | udp:[::]:5353         |           |       | 1s   | udp         |           |             | UDP (
