@@ -16,8 +16,8 @@
 //
 // During a hold the sampler of package observe, on a goroutine of its own, shows the sockets of
 // the container's ports to the ledger. Package traffic judges each sample of the ledger, and the
-// sampler sends the verdicts to the loop. With --close-idle, package letgo reads the same samples,
-// and says which connections package closer may close.
+// sampler sends the verdicts to the loop. With --close-idle or --goaway, package letgo reads the
+// same samples, and says which connections package closer may close, or send GOAWAY on.
 //
 //	sockdiag ── sockets ──> ledger ── sample ─┬─> traffic ── verdict ──> loop
 //	                                          └─> letgo ──> closer
@@ -33,7 +33,7 @@
 // means), report (the report of a stop) and quote (text for people) do no I/O and know no clock.
 // Mechanism knows no policy: sigcatch (catching signals, and reaping orphans meanwhile), proc
 // (starting, signaling and reaping processes), observe (sampling), with scope (whose sockets count),
-// closer (closing kept connections), sockdiag (netlink) and procfs (/proc) below, health (the health
+// closer (closing kept connections, or sending GOAWAY), sockdiag (netlink) and procfs (/proc) below, health (the health
 // listener, and requests), alive (the alive file), stderr and termlog (output that never delays a stop). Package
 // watch is a loop beside that of shim, on the same rooms. lastresort takes over from the loop after
 // a fault of lameduck's own. The folders of e2e test the built binary, and testutil serves tests.

@@ -23,7 +23,8 @@ func faulty(h host) host {
 			panic("at " + call)
 		}
 	}
-	next, fromOutside, sampling, ask, line, termlog := h.next, h.fromOutside, h.startSampling, h.ask, h.writeLine, h.writeTermlog
+	next, fromOutside, sampling, ask := h.next, h.fromOutside, h.startSampling, h.ask
+	line, termlog := h.writeLine, h.writeTermlog
 	h.processes = faultyProcesses{h.processes, fault, &started}
 	h.next = func(deadline time.Time, awaited [2]int) sig.Signal {
 		fault("next")

@@ -60,7 +60,8 @@ func waitid(ws *unix.WaitStatus) (pid uintptr, errno unix.Errno) {
 	_, _, errno = unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
 		changes|unix.WNOHANG, 0, 0)
 	status := unix.WaitStatus(info[child+2])
-	*ws = [...]unix.WaitStatus{0, status << 8, status, status | 0x80, status<<8 | 0x7f, status<<8 | 0x7f, 0xffff}[info[code]]
+	stopped := status<<8 | 0x7f
+	*ws = [...]unix.WaitStatus{0, status << 8, status, status | 0x80, stopped, stopped, 0xffff}[info[code]]
 	return uintptr(info[child]), errno
 }
 
