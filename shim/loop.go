@@ -178,11 +178,14 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))
 	}
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
-		flag := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"
-		if !l.plan.CloseIdle {
-			flag = "--goaway (LAMEDUCK_GOAWAY) sends nothing"
+		var without []string
+		if l.plan.CloseIdle {
+			without = append(without, "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection")
 		}
-		l.log(Warn, "%s: %s", flag, s.CloseTrouble)
+		if len(l.plan.Goaway) > 0 {
+			without = append(without, "--goaway (LAMEDUCK_GOAWAY) sends nothing")
+		}
+		l.log(Warn, "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
 	if len(s.NotHTTP2) > len(l.sample.NotHTTP2) {
 		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on port %s seems not to be HTTP/2 without TLS: "+

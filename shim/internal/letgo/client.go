@@ -6,10 +6,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 )
 
-// client is a peer of which connections were closed. Each closing is a question: the client
+// client is a peer. Each connection that is closed, or sent GOAWAY on, is a question: the client
 // connects again, to another server if its balancer has let go of this one.
 type client struct {
-	away  int           // closed connections for which the peer has not connected again
+	away  int           // such connections for which the peer has not connected again
 	left  int           // closed by the client in turn, since it has connected again last
 	reset int           // whose client seems to have used the connection once more
 	back  int           // answers that the balancer has not let go

@@ -224,7 +224,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 			"closes the clients' kept connections while they are idle")
 	}
 	if len(e.Goaway) > 0 {
-		e.say("  when no new connection has come for a second: sends GOAWAY to the clients of %s, which speak HTTP/2",
+		e.say("  when no new connection has come for a second: sends GOAWAY to the clients of port %s",
 			report.PortList(e.Goaway))
 	}
 	if longest := traffic.KeptFor * silence; e.Until == stop.Quiet && longest < e.MaxHold {
