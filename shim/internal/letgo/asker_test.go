@@ -58,8 +58,8 @@ func TestCycles(t *testing.T) {
 			}
 			w.Poll = cmp.Or(w.Poll, s(0.025))
 			w.Until(r.At, r.Cond)
-			a.ports[80].proof, a.ports[81] = enoughCycles, cmp.Or(a.ports[81], &port{})
-			a.ports[81].proof = enoughCycles
+			a.ports[80][0].proof, a.ports[81] = enoughCycles, cmp.Or(a.ports[81], &port{})
+			a.ports[81][0].proof = enoughCycles
 			if got := fmt.Sprint(len(a.Idle())); got != r.Want {
 				t.Errorf("%s, want %s", got, r.Want)
 			}
@@ -84,7 +84,7 @@ func TestEnds(t *testing.T) {
 		}
 		a := askerIn(&w)
 		w.Until(s(3.15), world.Conditions["any"])
-		a.ports[80].proof = enoughCycles
+		a.ports[80][0].proof = enoughCycles
 		var got []string
 		for _, since := range []time.Duration{waitForOthers, waitForOthers - 1} {
 			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}
@@ -92,6 +92,23 @@ func TestEnds(t *testing.T) {
 		}
 		if got := strings.Join(got, " "); got != cells[1] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[1])
+		}
+	}
+}
+
+// TestHot: a connection that is never idle for long is closed when nothing could be closed for a second.
+func TestHot(t *testing.T) {
+	w := world.Parse("open=-9 -9:99 -8:-500 0.5..9/0.033:99 0.52..9/0.033:-500")
+	a := askerIn(&w)
+	w.Pause = func() time.Duration { return s(0.025) }
+	w.Until(s(3.32), world.Conditions["any"])
+	for proof, want := range map[int]int{enoughCycles - 1: 0, enoughCycles: 1} {
+		a.ports[80] = &port{{idle: minIdle, proof: enoughCycles}, {idle: hotIdle, proof: proof}}
+		for _, since := range []time.Duration{waitForAll - 1, waitForAll} {
+			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}
+			if got := len(a.Idle()); got != want && since == waitForAll || got > 0 && since < waitForAll {
+				t.Errorf("%v after the latest question, with a proof of %d: %d, want %d", since, proof, got, want)
+			}
 		}
 	}
 }
@@ -113,7 +130,7 @@ func TestNoteClosed(t *testing.T) {
 		open=4 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100`)
 	a := askerIn(&w)
 	_, tr := w.Until(s(3.9), world.Conditions["any"]) // last used at 3.1, 3.2, 3.3, 3.4 and 3.5
-	a.ports[80].proof = enoughCycles
+	a.ports[80][0].proof = enoughCycles
 	idle := a.Idle()
 	if len(idle) != 5 {
 		t.Fatalf("%d idle, want 5", len(idle))
@@ -169,7 +186,7 @@ func TestServerKeepsClosed(t *testing.T) {
 		}
 	}
 	mayClose(3.95, true)
-	a.ports[80].proof = enoughCycles
+	a.ports[80][0].proof = enoughCycles
 	first := a.Idle()[0]
 	a.NoteClosed(first)
 	first.Shut = true

@@ -52,35 +52,58 @@ func (p *client) noteBack() {
 	}
 }
 
-// port is what the connections to a port have shown.
-type port struct {
-	idle  time.Duration // how long a connection has to be idle before it is closed
-	proof int           // that requests come one at a time: clean cycles, less enoughCycles for each doubt
+// port is how long connections to a port have to be idle before they are closed: usually, and those
+// that are never idle for so long, the last of a pool, which have all its requests.
+type port [2]limit
+
+// The shortest of these times: several jiffies, and longer than most answers that are written in
+// parts pause; and a jiffy, which takes twice the proof.
+const (
+	minIdle = 20 * time.Millisecond
+	hotIdle = 4 * time.Millisecond
+)
+
+func newPort() *port { return &port{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}} }
+
+// note notes what a connection has shown, and for how long it had been idle before.
+func (p *port) note(shown evidence, idle time.Duration) {
+	for i := range p {
+		p[i].note(shown, idle)
+	}
 }
 
-// minIdle is how long a connection has to be idle before it is closed: several jiffies, and
-// longer than most answers that are written in parts pause.
-const minIdle = 20 * time.Millisecond
+// permits reports whether a connection may be closed after that time.
+func (p *port) permits(idle time.Duration, isHot bool) bool {
+	return p[0].permits(idle) || isHot && p[1].permits(idle)
+}
+
+// limit is how long a connection has to be idle before it is closed.
+type limit struct {
+	idle  time.Duration
+	proof int // that requests come one at a time: clean cycles, less enoughCycles for each doubt
+}
 
 // enoughCycles is how many clean cycles a port has to show before a connection is closed. As
 // measured, where one of 20 requests takes 5 s beside others, nearly all stops cut some 25 requests
 // after 50 cycles, and 5 of 66 stops after 100 to 120.
 const enoughCycles = 150
 
+func (l *limit) permits(idle time.Duration) bool { return idle >= l.idle && l.proof >= enoughCycles }
+
 // note notes what a connection has shown, and for how long it had been idle before. A connection is
 // closed after twice the longest pause of an answer, and what follows on a shorter one proves
 // nothing: another answer may pause too, or, as in HTTP/2, an answer to an earlier request be still
 // to come.
-func (p *port) note(shown evidence, idle time.Duration) {
-	switch isLong := 2*idle > p.idle; {
+func (l *limit) note(shown evidence, idle time.Duration) {
+	switch isLong := 2*idle > l.idle; {
 	case shown == doubt:
-		p.proof -= enoughCycles
+		l.proof -= enoughCycles
 	case shown == goesOn && isLong:
-		if p.proof = min(p.proof, 0); idle > p.idle { // it might have been cut
-			p.proof -= enoughCycles
+		if l.proof = min(l.proof, 0); idle > l.idle { // it might have been cut
+			l.proof -= enoughCycles
 		}
-		p.idle = 2 * idle
+		l.idle = 2 * idle
 	case shown == clean && isLong:
-		p.proof++
+		l.proof++
 	}
 }

@@ -117,7 +117,7 @@ func TestSlowToLeave(t *testing.T) {
 // TestPort: connections are closed when a port has shown 150 clean cycles, and 150 more for each
 // doubt, each after a connection had been idle for longer than any answer has paused.
 func TestPort(t *testing.T) {
-	p := &port{idle: minIdle}
+	p := &limit{idle: minIdle}
 	for _, c := range []struct {
 		shown        evidence
 		before, idle int // in milliseconds
@@ -140,7 +140,7 @@ func TestPort(t *testing.T) {
 			a = askerIn(&w)
 			w.Until(s(3.4), world.Conditions["any"])
 		}
-		a.ports[80].proof = clean
+		a.ports[80][0].proof = clean
 		if n := len(a.Idle()); n != idle {
 			t.Errorf("after %d clean cycles %d are idle, want %d", clean, n, idle)
 		}
@@ -152,7 +152,7 @@ func TestBusyConnection(t *testing.T) {
 	w := world.Parse("open=-9 -9:99 -8:-500 0.505..3.5/0.03:99 0.515..3.5/0.03:-500")
 	a := askerIn(&w)
 	w.Until(s(3.5), world.Conditions["any"])
-	if n := a.ports[80].proof; n < 70 {
+	if n := a.ports[80][0].proof; n < 70 {
 		t.Errorf("%d clean cycles of 100, want 70 at least", n)
 	}
 }
@@ -166,6 +166,7 @@ func TestEvidence(t *testing.T) {
 		answers that go on after 60 ms            | 1..5.9/0.2:300,-700 1.08..5.98/0.2:-5            | -126 118
 		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | -150 218
 		an answer that goes on                    | 1..5.9/0.2:300,-700 3.9:-5                       | -140 158
+		answers that go on before the next request | 1..5.9/0.03:300 1.006..5.9/0.03:-700 1.016..5.9/0.03:-5 | 63 26
 		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                    | -141 218
 		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800            | -126 20
 		two requests beside each other            | 1..4/0.2:300,-700 4.2:300 4.3:300 4.4:-700 4.6..5.9/0.2:300,-700 | -128 20
@@ -175,7 +176,7 @@ func TestEvidence(t *testing.T) {
 		w.Pause = func() time.Duration { return s(0.025) }
 		w.Until(s(6), world.Conditions["any"])
 		p := a.ports[80]
-		if got := fmt.Sprint(p.proof, p.idle.Milliseconds()); got != cells[2] {
+		if got := fmt.Sprint(p[0].proof, p[0].idle.Milliseconds()); got != cells[2] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[2])
 		}
 	}
@@ -194,8 +195,8 @@ func TestNear(t *testing.T) {
 		w := world.Parse("talks=-0.9 " + cells[0])
 		a := askerIn(&w)
 		w.Until(s(3.5), world.Conditions["any"])
-		a.ports[80].proof = enoughCycles
-		a.ports[80].idle = 0
+		a.ports[80][0].proof = enoughCycles
+		a.ports[80][0].idle = 0
 		isNear := a.byCookie(1).isNear()
 		if isNear != (cells[1] == "near") || a.Watching() != isNear {
 			t.Errorf("%q: near: %v, watched: %v", cells, isNear, a.Watching())

@@ -161,6 +161,9 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		if k.out > 0 && last == ledger.Idle {
 			shown, idle = goesOn, k.Moved-before.Moved
 		}
+	case last == ledger.Idle && k.out > 0 && out > 0 && segments == 1 && k.Info.LastReceived < k.Info.LastSent:
+		shown, idle = goesOn, now-k.Info.LastSent-before.Moved // and then the next request
+		k.begin(single)
 	case isNext:
 		shown, idle = k.endCycle(), now-k.Info.LastReceived-before.Moved
 		k.begin(single)

@@ -87,11 +87,12 @@ var kinds = []string{
 	"beside",    // one request of twenty asks for a second answer, which takes 2 s
 	"parts",     // uploads of ten parts, each of which is answered
 	"tail",      // the end of each answer comes 200 ms late
+	"pauses",    // answers, or some of them, come in two parts, with up to 40 ms between
 }
 
 // unlike are the kinds in which what looks like requests one at a time is something else: in the
 // hold no more than half a request is cut a stop.
-var unlike = []string{"beside", "parts", "tail"}
+var unlike = []string{"beside", "parts", "tail", "pauses"}
 
 // more is how many requests and stops of 100, and one as noise, may be lost more with --close-idle,
 // where it should not be used: a balancer lets go by itself, or clients lose a request with every
@@ -129,6 +130,8 @@ type peer struct {
 	heavy  bool
 	took   time.Duration // by a request
 	newest bool          // used first
+	paused float64       // the share of answers that come in two parts
+	pause  time.Duration
 }
 
 // line is a connection of a pool.
@@ -158,6 +161,9 @@ func newPlay(seed uint64, kind string) *play {
 			c.took = parts * partPause
 		case "tail":
 			c.took += tailPause
+			c.paused, c.pause = 1, tailPause
+		case "pauses":
+			c.paused, c.pause = p.draw(0.03, 1).Seconds(), p.draw(0.001, 0.04)
 		}
 		c.rate = min(c.rate, float64(c.size)/2/c.took.Seconds()) // so half of the pool is busy at most
 		switch kind {
@@ -367,8 +373,8 @@ func (p *play) arrive(l *line, took time.Duration) {
 		}
 		l.Send(p.now, 700)
 		l.working--
-		if p.kind == "tail" {
-			p.later(l, tailPause, 5, func() { p.at(l.rtt/2, func() { p.release(l) }) })
+		if l.paused > 0 && p.Float64() < l.paused {
+			p.later(l, l.pause, 5, func() { p.at(l.rtt/2, func() { p.release(l) }) })
 		} else {
 			p.at(l.rtt/2, func() { p.release(l) })
 		}
