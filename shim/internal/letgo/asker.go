@@ -140,7 +140,8 @@ func (a *Asker) follow(c *ledger.Conn) {
 		a.portOf(k)
 	case isKept && isOpen:
 		before := k.requests
-		a.portOf(k).note(k.update(a.now))
+		shown, idle := k.update(a.now)
+		a.portOf(k).note(a.now, shown, idle)
 		if k.client != nil {
 			a.addRequests(k.requests - before)
 		}

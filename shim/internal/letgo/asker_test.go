@@ -102,12 +102,12 @@ func TestHot(t *testing.T) {
 	a := askerIn(&w)
 	w.Pause = func() time.Duration { return s(0.025) }
 	w.Until(s(3.32), world.Conditions["any"])
-	for proof, want := range map[int]int{enoughCycles - 1: 0, enoughCycles: 1} {
+	for proof, want := range map[float64]int{enoughCycles - 1: 0, enoughCycles: 1} {
 		a.ports[80] = &port{{idle: minIdle, proof: enoughCycles}, {idle: hotIdle, proof: proof}}
 		for _, since := range []time.Duration{waitForAll - 1, waitForAll} {
 			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}
 			if got := len(a.Idle()); got != want && since == waitForAll || got > 0 && since < waitForAll {
-				t.Errorf("%v after the latest question, with a proof of %d: %d, want %d", since, proof, got, want)
+				t.Errorf("%v after the latest question, with a proof of %v: %d, want %d", since, proof, got, want)
 			}
 		}
 	}

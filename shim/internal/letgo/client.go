@@ -66,9 +66,9 @@ const (
 func newPort() *port { return &port{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}} }
 
 // note notes what a connection has shown, and for how long it had been idle before.
-func (p *port) note(shown evidence, idle time.Duration) {
+func (p *port) note(now ledger.Moment, shown evidence, idle time.Duration) {
 	for i := range p {
-		p[i].note(shown, idle)
+		p[i].note(now, shown, idle)
 	}
 }
 
@@ -79,14 +79,21 @@ func (p *port) permits(idle time.Duration, isHot bool) bool {
 
 // limit is how long a connection has to be idle before it is closed.
 type limit struct {
-	idle  time.Duration
-	proof int // that requests come one at a time: clean cycles, less enoughCycles for each doubt
+	idle    time.Duration
+	cleanAt ledger.Moment // the latest clean cycle
+	proof   float64       // that requests come one at a time: clean cycles, less enoughCycles for each doubt
 }
 
 // enoughCycles is how many clean cycles a port has to show before a connection is closed. As
 // measured, where one of 20 requests takes 5 s beside others, nearly all stops cut some 25 requests
-// after 50 cycles, and 5 of 66 stops after 100 to 120.
-const enoughCycles = 150
+// after 50 cycles, and 5 of 66 stops after 100 to 120. In thin traffic a cycle counts as those that
+// would have come at thinRate, as thinCycles at most: the end of a slow answer is seen by itself, and
+// few are cut.
+const (
+	enoughCycles = 150
+	thinRate     = 12 // a second
+	thinCycles   = 3
+)
 
 func (l *limit) permits(idle time.Duration) bool { return idle >= l.idle && l.proof >= enoughCycles }
 
@@ -94,7 +101,7 @@ func (l *limit) permits(idle time.Duration) bool { return idle >= l.idle && l.pr
 // closed after twice the longest pause of an answer, and what follows on a shorter one proves
 // nothing: another answer may pause too, or, as in HTTP/2, an answer to an earlier request be still
 // to come.
-func (l *limit) note(shown evidence, idle time.Duration) {
+func (l *limit) note(now ledger.Moment, shown evidence, idle time.Duration) {
 	switch isLong := 2*idle > l.idle; {
 	case shown == doubt:
 		l.proof -= enoughCycles
@@ -104,6 +111,7 @@ func (l *limit) note(shown evidence, idle time.Duration) {
 		}
 		l.idle = 2 * idle
 	case shown == clean && isLong:
-		l.proof++
+		l.proof += min(max(1, thinRate*(now-l.cleanAt).Seconds()), thinCycles)
+		l.cleanAt = now
 	}
 }
