@@ -30,6 +30,9 @@ type lameduck struct {
 	misfit error         // why it does not fit
 }
 
+// ofUntil matches warnings that another --until makes go away.
+const ofUntil pattern = `has no effect unless the hold waits`
+
 // inPod is a variable by which lameduck recognizes a pod.
 const inPod = "KUBERNETES_SERVICE_HOST=10.0.0.1"
 
@@ -85,12 +88,16 @@ func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) l
 	l.command = call.args[len(call.args)-len(l.Command):]
 	outline, err := shim.Review(l.Config)
 	l.outline = outline
-	if _, vain := line.Config(); valid {
+	told, vain := line.Config()
+	if valid {
 		err = cmp.Or(vain, err)
 	}
 	refuse(err)
 	cfg := line.Values()
-	cfg.GracePeriod, cfg.Warnings = 24*time.Hour, nil
+	cfg.GracePeriod = 24 * time.Hour
+	cfg.Warnings = slices.DeleteFunc(told.Warnings, func(warning string) bool {
+		return !valid || l.indexOf("until") < 0 || !ofUntil.matches(warning) // else the image may say more
+	})
 	judged, err := shim.Review(cfg)
 	if left >= time.Second {
 		cfg.GracePeriod = left
