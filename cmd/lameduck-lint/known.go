@@ -106,6 +106,8 @@ var cuts = []struct {
 		"sleep 15; apachectl -k graceful-stop; sleep 10"},
 	{`(kill|killall|pkill) (.* )?-(s )?(SIG)?(9|KILL)\b`, ``, "leaves no time to finish requests",
 		"sleep 15"},
+	{`httpGet \S*/actuator/shutdown\b`, ``, "is refused, since that takes POST alone, and nothing waits",
+		"sleep 15 in its place"},
 	{`kill (-(s )?(SIG)?(15|TERM) )?1 (nginx|httpd|haproxy|php-fpm)$`, ``, "drops requests in flight",
 		"sleep 15 in its place"},
 	{closes, `^true true (TERM|0)$`, "closes the port while clients are still sent to it",

@@ -80,8 +80,9 @@ type container struct {
 	Lifecycle     struct {
 		StopSignal word `yaml:"stopSignal"`
 		PreStop    *struct {
-			Exec  struct{ Command []word }
-			Sleep struct{ Seconds word }
+			Exec    struct{ Command []word }
+			HTTPGet struct{ Path word } `yaml:"httpGet"`
+			Sleep   struct{ Seconds word }
 		} `yaml:"preStop"`
 	}
 

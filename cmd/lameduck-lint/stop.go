@@ -67,6 +67,9 @@ func newStop(c *container, p *pod, grace time.Duration) *stop {
 	s.runs = c.commandsIn(words)
 	if hook := c.Lifecycle.PreStop; hook != nil {
 		s.hook = c.commandsIn(hook.Exec.Command)
+		if path := hook.HTTPGet.Path; path.line > 0 {
+			s.hook = []command{{program: word{"httpGet", path.line}, args: []word{path}}}
+		}
 		if seconds := hook.Sleep.Seconds; seconds.line > 0 {
 			s.hook = c.commandsIn([]word{{"sleep", seconds.line}, seconds})
 		}
