@@ -83,6 +83,12 @@ func (c *container) behind(f front, words []word) (list []command) {
 			script = ""
 		}
 	}
+	if script == "" && shell != "lameduck" {
+		isOurs := func(w word) bool { return w.base() == "lameduck" }
+		if i := slices.IndexFunc(args, isOurs); i >= 0 && startsWithFlag(args[i+1:]) {
+			return c.behind(f, args[i:]) // the program executes its arguments
+		}
+	}
 	if script == "" || slices.Contains(f.scripts, script) { // which may execute itself
 		return []command{{program: words[0], args: words[1:], always: true, front: f}}
 	}

@@ -142,4 +142,6 @@ const (
 	h2c  pattern = `^(kubernetes\.io/h2c|grpc)$`
 	// waits matches flags and variables by which they wait before they stop.
 	waits pattern = `(?i)sigterm|term.?timeout|shutdown|drain`
+	// mayRunOurs matches a script or a supervisor, and variables of lameduck, which it probably runs.
+	mayRunOurs pattern = `^\[\{\S*(sh|supervisord|s6-svscan|runsvdir|/init) .*LAMEDUCK_`
 )
