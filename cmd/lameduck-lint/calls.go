@@ -101,6 +101,12 @@ func badFlag(s *stop, report reporter) {
 	if call := s.hookCall; call != nil && call.subcommand == "" {
 		report(call.program.line, "a preStop hook without the word hold: say lameduck hold")
 	}
+	for _, l := range []*lameduck{&s.entry, &s.hold} {
+		if len(s.Ports) > 0 && l.CountPorts != nil && !slices.ContainsFunc(l.CountPorts, s.pod.has) {
+			report(l.lineOf("count-port"), "no container of the pod has a port of --count-port: if nothing listens "+
+				"there, all ports count; give the server's")
+		}
+	}
 	for _, f := range slices.Concat(s.entry.refused, s.hold.refused) {
 		report(f.Line, "%s", f.Text)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -129,6 +130,13 @@ func (p *pod) isEmpty(name string) bool {
 	}
 	isEmptyDir := func(v volume) bool { return v.Name == name && v.EmptyDir != nil }
 	return mounts == 1 && slices.ContainsFunc(p.Volumes, isEmptyDir)
+}
+
+// has reports whether a container has a port. Nothing is known of the pods of an image.
+func (p *pod) has(number uint16) bool {
+	return p == nil || slices.ContainsFunc(slices.Concat(p.Containers, p.InitContainers), func(c container) bool {
+		return slices.ContainsFunc(c.Ports, func(to port) bool { return to.Number.text == fmt.Sprint(number) })
+	})
 }
 
 // speaksGRPC reports whether a port is gRPC's by its name, or by the protocol that a Service gives it.
