@@ -17,6 +17,8 @@ type Stop struct {
 	LastNew  time.Time // the last new connection, health probes aside
 	LastByte time.Time
 	InUse    int // connections on which bytes moved less than QuietFor before
+
+	Accepted int // connections in the minute before the stop began
 }
 
 // Began returns when the stop began: at TERM, or at the first end of a port if that came first.

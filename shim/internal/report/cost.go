@@ -150,6 +150,7 @@ type costEntry struct {
 	Message string    `json:"message"`
 
 	Trigger        *string   `json:"trigger"` // "TERM"; null: the server's end came first
+	Accepted       *int      `json:"accepted"`
 	Cut            *int      `json:"cut"`
 	Streams        *int      `json:"streams"`
 	Refused        *int      `json:"refused"`
@@ -190,7 +191,7 @@ func (c *Cost) JSON() string {
 		}
 		return &n
 	}
-	e.Cut, e.Streams = known(c.Cut()), known(c.Streams)
+	e.Accepted, e.Cut, e.Streams = known(c.Accepted), known(c.Cut()), known(c.Streams)
 	if c.Uncounted == nil {
 		e.Refused = &c.Refused
 	}

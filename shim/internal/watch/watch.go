@@ -84,8 +84,27 @@ type watch struct {
 	deaf     bool      // KILL ends the server, as was said
 	trouble  string    // of the observer, as was said
 	accepted int       // connections, as of the last view
+	minute   []count   // of the samples of a minute, up to the beginning of the stop
 	endedAt  time.Time // when a signal ended watch
 	done     bool
+}
+
+// count is the number of connections up to a moment.
+type count struct {
+	at       time.Time
+	accepted int
+}
+
+// countMinute counts the connections of the last minute, until the stop begins.
+func (w *watch) countMinute(now time.Time, accepted int) {
+	if !w.cost.Began().IsZero() {
+		return
+	}
+	w.minute = append(w.minute, count{now, accepted})
+	for now.Sub(w.minute[0].at) > time.Minute {
+		w.minute = w.minute[1:]
+	}
+	w.cost.Accepted = accepted - w.minute[0].accepted
 }
 
 func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
@@ -151,6 +170,7 @@ func (w *watch) sampled(next *sample) error {
 		w.said, w.saidLoss = false, false
 	}
 	c.Result = next.cost
+	w.countMinute(now, next.Accepted)
 	c.Source = ""
 	if next.observer != observe.SockDiag && next.observer != "" {
 		c.Source = next.observer

@@ -60,6 +60,20 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestMinute: a verdict has the connections of the minute before the stop.
+func TestMinute(t *testing.T) {
+	start := time.Unix(1_000_000_000, 0)
+	w := &watch{}
+	for _, c := range []struct{ after, accepted, want int }{
+		{0, 100, 0}, {30, 130, 30}, {60, 160, 60}, {61, 161, 31}, {90, 190, 60}, {200, 300, 0},
+	} {
+		w.countMinute(start.Add(time.Duration(c.after)*time.Second), c.accepted)
+		if w.cost.Accepted != c.want {
+			t.Errorf("after %d s: %d, want %d", c.after, w.cost.Accepted, c.want)
+		}
+	}
+}
+
 // TestViewOfSlowRequest: a request that was silent before the first view is in flight, as
 // for a hold that begins with the view, and is given up as late as in that hold.
 func TestViewOfSlowRequest(t *testing.T) {
