@@ -16,7 +16,8 @@ type Stop struct {
 	// Before the first end.
 	LastNew  time.Time // the last new connection, health probes aside
 	LastByte time.Time
-	InUse    int // connections on which bytes moved less than QuietFor before
+	LastUse  time.Time // the last byte, health probes aside
+	InUse    int       // connections on which bytes moved less than QuietFor before
 
 	Accepted int // connections in the minute before the stop began
 }
@@ -64,10 +65,12 @@ func (s *Stop) Gone(now time.Time) bool {
 }
 
 // KeepsOn reports whether clients that keep their connections used them to the end, and nobody
-// else came: they go on in any hold.
+// else came: they go on in any hold. A balancer that lets go late sends new connections afterwards.
 func (s *Stop) KeepsOn() bool {
+	end := s.Ended()
 	since := later(s.Began(), s.LastNew)
-	return s.InUse > 0 && s.Ended().Sub(since) >= s.QuietFor
+	toTheEnd := s.InUse > 0 && end.Sub(s.LastUse) < s.QuietFor/2 && s.LastRefused.Sub(end) < s.QuietFor/2
+	return toTheEnd && end.Sub(since) >= s.QuietFor
 }
 
 // Needed returns what would have been enough, unless KeepsOn: how long a hold until quiet would
@@ -75,11 +78,11 @@ func (s *Stop) KeepsOn() bool {
 // 0 if nothing came after the stop began.
 func (s *Stop) Needed() (hold, delay time.Duration) {
 	began := s.Began()
-	lastNew := max(later(s.LastNew, s.LastRefused).Sub(began), 0)
-	last := max(s.LastByte.Sub(began), lastNew)
-	if lastNew > 0 {
-		delay = lastNew.Truncate(time.Second) + 2*time.Second
+	lastUse := later(later(s.LastNew, s.LastRefused), s.LastUse).Sub(began)
+	if lastUse > 0 {
+		delay = lastUse.Truncate(time.Second) + 2*time.Second
 	}
+	last := max(s.LastByte.Sub(began), lastUse, 0)
 	return min(last+s.QuietFor, s.Ceiling), delay
 }
 

@@ -171,7 +171,7 @@ func newCost() *Cost {
 	c.TERM, c.Limit, c.QuietFor, c.Ceiling = trigger, 29*time.Second, 4*time.Second, 19*time.Second
 	c.Ends = []cost.End{{Port: 8080, At: at(0.1), Cut: 3}}
 	c.Refused, c.LastRefused, c.PerSecond = 41, at(3.4), []int{15, 13, 10, 3}
-	c.LastNew, c.LastByte, c.InUse = at(0.05), at(0.06), 3
+	c.LastNew, c.LastByte, c.InUse, c.Accepted = at(0.05), at(0.06), 3, 120
 	return c
 }
 

@@ -186,26 +186,26 @@ const (
 	otherProgram  = "the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?"
 	serverHangs   = "the server hangs: clients wait, and nothing is accepted, read or sent"
 	delayTooShort = "traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)"
-	delayTooLong  = "last new connection, probes aside, at +%s: a fixed delay needs %s"
-	closesKept    = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough"
-	mayCloseKept  = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections; " +
-		"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them"
-	keepsOpen    = "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them"
-	keepsOn      = "clients keep their connections: a longer hold does not help"
+	delayTooLong  = "last traffic, probes aside, at +%s: a fixed delay needs %s"
+	closesKept    = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough" + unlessLate
+	mayCloseKept  = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
+		"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
+	keepsOpen    = "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
+	keepsOn      = "clients keep their connections: a longer hold does not help" + unlessLate
+	unlessLate   = ", unless a balancer lets go late: then give its lag as --delay (LAMEDUCK_DELAY)"
 	ignoreOneWay = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
 		"if such a stream needs no drain"
 	ignoreProbes   = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	ignoreLoopback = "a probe over loopback? --ignore-peer=127.0.0.1 --ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) " +
-		"leaves it out"
+	ignoreLoopback = "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
+		"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
 	waitForStreams = "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
-	streamsNeed    = "streams need more time: a longer grace period, in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
-	moreGrace      = "requests need more time: a grace period of at least %s, " +
+	moreGrace      = "%s need more time: a grace period of at least %s, " +
 		"in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
-	longerMax = "requests need more time: a longer --max-delay (LAMEDUCK_MAX_DELAY)"
+	longerMax = "%s need more time: a longer --max-delay (LAMEDUCK_MAX_DELAY)"
 	killMode  = "systemd signals every process of a unit without KillMode=mixed: set it, " +
 		"so that the command goes on serving"
 	neverRemoved = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
-		"or a balancer that never removed this pod"
+		"or a balancer that needs more time, or never removed this pod"
 )
 
 // What a stop cost, as lameduck watch reports it.

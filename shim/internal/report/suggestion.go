@@ -22,10 +22,8 @@ func (s *Stop) suggestion() string {
 		return ""
 	case s.Ended == stop.NoProgress:
 		return serverHangs
-	case s.InHold.Streams > 0 && len(s.Sent) > 0 && s.Ended == stop.Ceiling:
-		return streamsNeed
-	case s.InHold.Streams > 0 && len(s.Sent) > 0 && s.Gate.Until != stop.Drained:
-		return waitForStreams
+	case s.InHold.Streams > 0:
+		return s.forStreams()
 	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
 		return s.Caveat
 	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
@@ -34,15 +32,29 @@ func (s *Stop) suggestion() string {
 	return s.betterHold(settled)
 }
 
+// forStreams returns what streams need that the end of the hold has cut.
+func (s *Stop) forStreams() string {
+	switch s.Ended {
+	case stop.Ceiling:
+		return s.moreTime("streams")
+	case stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept:
+		return waitForStreams
+	}
+	return ""
+}
+
 // betterDelay returns what is better than a plain delay that was too short or too long.
 func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	last := s.InHold.LastOther // probes aside
+	if s.InHold.LastUse.After(last) {
+		last = s.InHold.LastUse
+	}
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
-	switch {
-	case cutKept && s.ClosesKept && settled:
+	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
+	case toTheEnd && s.ClosesKept && settled:
 		return say(closesKept, s.Server)
-	case cutKept, s.EndedAt.Sub(last) < time.Second:
+	case toTheEnd:
 		return say(delayTooShort, s.Gate.Floor)
 	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
 		return say(delayTooLong, s.when(last), enough)
@@ -81,8 +93,14 @@ func (s *Stop) betterHold(settled bool) string {
 		return neverRemoved
 	case s.Ended != stop.Ceiling || s.inFlight() == 0:
 		return ""
-	case s.LongerGrace > s.Grace:
-		return say(moreGrace, s.LongerGrace)
 	}
-	return longerMax
+	return s.moreTime("requests")
+}
+
+// moreTime returns what lets a hold last longer than its ceiling.
+func (s *Stop) moreTime(who string) string {
+	if s.LongerGrace > s.Grace {
+		return say(moreGrace, who, s.LongerGrace)
+	}
+	return say(longerMax, who)
 }

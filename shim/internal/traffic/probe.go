@@ -122,14 +122,14 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 	found.steady = found.steady || t.leavesOutSeries(found)
 }
 
-// addSeries adds the closed connections to the sample, but for what is left out, and returns when
-// the last new connection came that is no possible health probe.
-func (t *Tracker) addSeries() (lastOther moment) {
+// addSeries adds the closed connections to the sample, but for what is left out, and returns the
+// activity without possible health probes.
+func (t *Tracker) addSeries() (others activity) {
 	y := &t.draft
 	before := y.activity
 	y.Add(t.closed)
 	y.shut = max(y.shut, t.shut)
-	lastOther = y.Opened
+	others = y.activity
 	n := 0
 	for _, found := range t.probes {
 		latest, leftOut := t.counted(found, t.cfg.Probes)
@@ -138,14 +138,14 @@ func (t *Tracker) addSeries() (lastOther moment) {
 		}
 		y.Add(latest)
 		other, _ := t.counted(found, IgnoreProbes)
-		lastOther = max(lastOther, other.Opened)
+		others.Add(other)
 	}
 	if n > maxProbes && t.cfg.Probes == IgnoreProbesPatiently {
 		t.cfg.Probes = CountProbes
 		y.activity = before
 		return t.addSeries()
 	}
-	return lastOther
+	return others
 }
 
 // Pattern is what looks like a health probe.

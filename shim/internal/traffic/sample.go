@@ -17,6 +17,7 @@ type Sample struct {
 	LastNew   time.Time // the last new connection that counts
 	LastByte  time.Time // the last byte on a connection that counts
 	LastOther time.Time // the last new connection that is no possible health probe
+	LastUse   time.Time // the last byte on a connection that is none
 	Open      int
 	InUse     int       // connections on which bytes moved less than QuietFor ago
 	InFlight  int       // requests that hold

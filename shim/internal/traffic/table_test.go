@@ -65,7 +65,8 @@ func figures(tracker *traffic.Tracker) []string {
 	after := func(at time.Time) float64 { return max(at.Sub(world.Start).Seconds(), 0) }
 	text := fmt.Sprintf("accepted=%d more=%v open=%d in-flight=%d in-use=%d streams=%d at-risk=%d",
 		r.Accepted, r.More, r.Open, r.InFlight, r.InUse, r.Streams, tracker.Sample().AtRisk)
-	text += fmt.Sprintf(" last-new=%v last-other=%v %+v seconds=", after(r.LastNew), after(r.LastOther), r.LeftOut)
+	text += fmt.Sprintf(" last-new=%v last-other=%v last-use=%v %+v seconds=",
+		after(r.LastNew), after(r.LastOther), after(r.LastUse), r.LeftOut)
 	text = strings.NewReplacer("{", "", "}", "").Replace(text) + strings.ReplaceAll(fmt.Sprint(r.PerSecond), " ", ",")
 	var ports []string
 	for _, p := range r.Patterns {

@@ -240,11 +240,12 @@ func (t *Tracker) finish(shutSilence time.Duration) {
 	if waiting.Connections == 0 && now < t.comeBackUntil() {
 		waiting = Cause{Kind: AcceptQueue, Peer: t.queued, Connections: 1}
 	}
-	lastOther := t.addSeries()
-	t.conclude(y, lastOther, shutSilence)
+	others := t.addSeries()
+	t.conclude(y, others.Opened, shutSilence)
 	y.LastNew = t.sample.Time(y.Opened)
 	y.LastByte = t.sample.Time(y.Moved)
-	y.LastOther = t.sample.Time(lastOther)
+	y.LastOther = t.sample.Time(others.Opened)
+	y.LastUse = t.sample.Time(others.Moved)
 	y.Cause = t.cause(waiting)
 	t.recognize(&y.Cause)
 	y.More = t.latest.More

@@ -176,7 +176,7 @@ func (w *watch) sampled(next *sample) error {
 		c.Source = next.observer
 	}
 	if len(c.Ends) == 0 {
-		c.LastNew, c.LastByte, c.InUse = next.LastOther, next.LastByte, next.InUse
+		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
 	}
 	if len(c.Ends) == 0 || c.Open > 0 { // else as they were before
 		c.Streams = next.Streams
