@@ -173,3 +173,16 @@ func fill(c *net.TCPConn, data []byte) (n int) {
 	n, _ = c.Write(data)
 	return n
 }
+
+// TestFault: a fault of lameduck's own in the listener costs the clients their connections, and in a
+// request the answer. Neither ends the process.
+func TestFault(t *testing.T) {
+	l := open(t, own)
+	l.Conns = nil
+	client := testutil.Must(net.Dial("tcp", l.addr.String()))
+	defer client.Close()
+	l.pollOnce()
+	if _, err := l.Ask(nil, time.Second); err == nil {
+		t.Error("a request without an error")
+	}
+}

@@ -274,3 +274,8 @@ func TestPrintable(t *testing.T) {
 	s.drain(t)
 	s.want(t, `a\x1b[2J\nforged`, strings.Repeat("x", MaxLine-1))
 }
+
+// TestFault: a fault of lameduck's own costs a line, and does not end the process.
+func TestFault(t *testing.T) {
+	(*Writer)(nil).writeBlocking([]byte("nowhere"))
+}

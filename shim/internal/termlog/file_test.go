@@ -188,3 +188,13 @@ func TestTerminationLogReadOnly(t *testing.T) {
 
 // TestMain runs the tests in a mount namespace of their own.
 func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
+
+// TestFault: a fault of lameduck's own costs a text, and does not end the process.
+func TestFault(t *testing.T) {
+	w := &Writer{}
+	w.Write("to no file")
+	w.Flush()
+	if n := w.pending.Load(); n != 0 {
+		t.Errorf("%d texts pending", n)
+	}
+}
