@@ -186,7 +186,7 @@ const (
 	otherProgram  = "the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?"
 	serverHangs   = "the server hangs: clients wait, and nothing is accepted, read or sent"
 	delayTooShort = "traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)"
-	delayTooLong  = "last traffic, probes aside, at +%s: a fixed delay needs %s"
+	delayTooLong  = "last %s, probes aside, at +%s: a fixed delay needs %s"
 	closesKept    = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough" + unlessLate
 	mayCloseKept  = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
 		"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
@@ -205,7 +205,7 @@ const (
 	killMode  = "systemd signals every process of a unit without KillMode=mixed: set it, " +
 		"so that the command goes on serving"
 	neverRemoved = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
-		"or a balancer that needs more time, or never removed this pod"
+		"or a balancer that never removed this pod"
 )
 
 // What a stop cost, as lameduck watch reports it.

@@ -45,9 +45,9 @@ func (s *Stop) forStreams() string {
 
 // betterDelay returns what is better than a plain delay that was too short or too long.
 func (s *Stop) betterDelay(inFlight int, settled bool) string {
-	last := s.InHold.LastOther // probes aside
-	if s.InHold.LastUse.After(last) {
-		last = s.InHold.LastUse
+	last, what := s.InHold.LastOther, "new connection" // probes aside
+	if use := s.InHold.LastUse; use.Sub(last) >= time.Second {
+		last, what = use, "traffic"
 	}
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
@@ -57,7 +57,7 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	case toTheEnd:
 		return say(delayTooShort, s.Gate.Floor)
 	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
-		return say(delayTooLong, s.when(last), enough)
+		return say(delayTooLong, what, s.when(last), enough)
 	}
 	return ""
 }
