@@ -37,7 +37,8 @@ func TestGoawayRefused(t *testing.T) {
 }
 
 // TestGoaway: clients of HTTP/2 that call without a pause leave for another server, and no call fails.
-// Where HTTP/1.1 is spoken instead, a warning says so, and one request fails.
+// Where HTTP/1.1 is spoken instead, a warning says so, and one request fails at most: a client that has
+// just read an answer leaves, and proves nothing.
 func TestGoaway(t *testing.T) {
 	t.Parallel()
 	const clients, warning = 4, "seems not to be HTTP/2"
@@ -92,14 +93,14 @@ func TestGoaway(t *testing.T) {
 			}
 			begun.Wait()
 			b.Trigger()
-			want, notified := "quiet", clients
+			want, least, most, mayFail := "quiet", clients, clients, int32(0)
 			if isHTTP2 {
 				b.Out.Wait("got TERM")
 			} else {
-				want, notified = "interrupt", 1
+				want, least, most, mayFail = "interrupt", 1, 2, 1
 				b.Err.Wait(warning)
 			}
-			if n := failed.Load(); isHTTP2 && n != 0 || !isHTTP2 && n != 1 {
+			if n := failed.Load(); n > mayFail {
 				t.Errorf("%d calls failed", n)
 			}
 			if !isHTTP2 {
@@ -108,8 +109,8 @@ func TestGoaway(t *testing.T) {
 			}
 			b.Exit()
 			end()
-			if r := b.Report(); r.Ended != want || r.Goaway != notified || r.CameBack != 0 || moved.Load() < int32(notified) {
-				t.Errorf("report %+v, want %s and GOAWAY on %d connections; %d have moved", r, want, notified, moved.Load())
+			if r := b.Report(); r.Ended != want || r.Goaway < least || r.Goaway > most || r.CameBack != 0 || moved.Load() < int32(least) {
+				t.Errorf("report %+v, want %s and GOAWAY on %d to %d connections; %d have moved", r, want, least, most, moved.Load())
 			}
 			all.Wait()
 		})
