@@ -118,7 +118,7 @@ type initFlags struct {
 	Rewrite     []string `short:"r"`
 	Subreaper   bool     `short:"s"`
 	Warn        bool     `short:"w"`
-	Verbose     int      `short:"v" type:"counter"`
+	Verbose     []bool   `short:"v" type:"bool"`
 	Pdeath      string   `short:"p"`
 	Expect      []string `short:"e"`
 }

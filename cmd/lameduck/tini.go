@@ -18,7 +18,7 @@ type tini struct {
 	License   bool     `short:"l"`
 	Subreaper bool     `short:"s"`
 	Pdeath    *string  `short:"p"`
-	Verbose   int      `short:"v" type:"counter"`
+	Verbose   []bool   `short:"v" type:"bool"`
 	Warn      bool     `short:"w"`
 	Group     bool     `short:"g"`
 	Expect    []string `short:"e" sep:"none"`
@@ -69,7 +69,7 @@ func (t *tini) adjust(cfg *shim.Config) error {
 // setLevel sets the log level. TINI_VERBOSITY wins over -v, and as with atoi(3) a word
 // that is not a number is 0.
 func (t *tini) setLevel(cfg *shim.Config) {
-	verbosity := 1 + t.Verbose
+	verbosity := 1 + len(t.Verbose)
 	if value, set := cli.Lookup(cfg.Env, "TINI_VERBOSITY"); set {
 		verbosity, _ = strconv.Atoi(value)
 	}

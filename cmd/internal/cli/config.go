@@ -6,23 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/lameduck-init/lameduck/shim"
 )
-
-// Given is a value of a flag.
-type Given struct {
-	*kong.Flag
-	Text    string
-	Err     error // what is wrong with the value, a FlagError, or nil
-	fromEnv bool
-}
-
-// Given returns the values of flags: those on the command line, and then the variables.
-func (l *Line) Given() []Given { return l.given }
-
-func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
 
 // gave reports whether a flag or its variable was given.
 func (l *Line) gave(flag string) bool {
@@ -147,8 +132,6 @@ func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
 		return cfg.Until == shim.Quiet || cfg.Until == shim.Drained,
 			"unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
 	case "hold":
-		return cfg.Holds(), "without a hold", giveHold
-	case "commandOrHold": // a command holds by itself
 		return cfg.Holds(), "without a hold", giveHold
 	case "sequence": // a stop signal does more than pass, or what the command leaves behind has time
 		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0 || !cfg.LingerGiven

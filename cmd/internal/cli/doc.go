@@ -2,7 +2,7 @@
 // the help, and the errors for users. The program and its linter share the package.
 //
 //	grammar.go  the flags as a struct for kong: the fields of shim.Config, and a few more
-//	parse.go    words and variables -> a Line; cuts the command off, kong reads the rest
+//	parse.go    words and variables -> a Line, by kong's model of the flags
 //	values.go   the types of the values
 //	env.go      LAMEDUCK_* variables, and which of them the command does not get
 //	words.go    a command as a value, split as a shell does; "did you mean"

@@ -20,12 +20,13 @@ func Variable(f *kong.Flag) string {
 	return shim.Variable(f.Name)
 }
 
-// readEnv sorts the environment. As with getenv(3), the first of two variables of one name
-// counts. An empty variable counts as unset, and so do blanks and newlines around a value, as
-// left by an editor or by $(cat FILE). The command does not get the variables of the flags: a
-// lameduck in the command would hold as well. Variables of flags that only other commands of
-// lameduck have stay.
+// readEnv sorts the environment, and gives the flags that are not on the command line the values of
+// their variables. As with getenv(3), the first of two variables of one name counts. An empty
+// variable counts as unset, and so do blanks and newlines around a value, as left by an editor or by
+// $(cat FILE). The command does not get the variables of the flags: a lameduck in the command would
+// hold as well. Variables of flags that only other commands of lameduck have stay.
 func (l *Line) readEnv(env []string, all []*kong.Flag) {
+	var ours []string
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
 		if !isVariable || !strings.HasPrefix(name, Prefix) { // getenv(3) finds no entry without "="
@@ -35,9 +36,7 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 		f := first(all, func(f *kong.Flag) bool { return Variable(f) == name })
 		switch {
 		case f != nil && slices.Contains(l.flags, f) && !isAddress(value):
-			if _, again := l.variables[f.Name]; !again {
-				l.variables[f.Name] = strings.TrimSpace(value)
-			}
+			ours = append(ours, entry)
 			continue
 		case f == nil && !foreign(name, value, env):
 			var known []string
@@ -52,16 +51,12 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 		}
 		l.Env = append(l.Env, entry)
 	}
-}
-
-// resolve returns the variable of a flag that is not on the command line. kong's own way to
-// read the environment takes an empty variable for a value.
-func (l *Line) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
-	l.resolving = true
-	if value := l.variables[f.Name]; value != "" {
-		return value, nil
+	for _, f := range l.flags {
+		value, _ := Lookup(ours, Variable(f))
+		if text := strings.TrimSpace(value); text != "" && !l.gave(f.Name) {
+			l.give(Given{Flag: f, Text: text, fromEnv: true})
+		}
 	}
-	return nil, nil
 }
 
 // foreign reports whether a variable of env with Prefix is for another reader than a flag: set

@@ -149,7 +149,7 @@ func textOf(flag string) string {
 // with variables.
 func helpOf(name, intro string, all bool) string {
 	var out bytes.Buffer
-	k := newParser(new(Line), kong.Description(intro), kong.Writers(&out, &out),
+	k := newParser(new(Flags), kong.Description(intro), kong.Writers(&out, &out),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	k.Model.Flags = flagsOf(name, k.Model.Flags)
 	for _, f := range k.Model.Flags {

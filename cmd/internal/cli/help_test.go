@@ -12,7 +12,7 @@ import (
 
 // flagsFor returns kong's flags of a command.
 func flagsFor(command string) []*kong.Flag {
-	return flagsOf(command, newParser(new(Line)).Model.Flags)
+	return flagsOf(command, newParser(new(Flags)).Model.Flags)
 }
 
 // TestHelp: --help of a command has all its flags and variables, and no others, each with a text,
@@ -28,7 +28,7 @@ func TestHelp(t *testing.T) {
 		"watch": (&Line{name: "watch"}).HelpText(),
 	} {
 		own := flagsFor(command)
-		for _, f := range newParser(new(Line)).Model.Flags {
+		for _, f := range newParser(new(Flags)).Model.Flags {
 			isOwn := find(own, "--"+f.Name) != nil
 			isListed := regexp.MustCompile(`(?m)^ {2,6}(-\w, )?--(\[no-\])?` + f.Name + `\b[^-]`).MatchString(help)
 			hasVariable := strings.Contains(help, "($"+Variable(f)+")")

@@ -20,11 +20,35 @@ type Line struct {
 	Unknown []*shim.FlagError // variables that belong to no flag
 	Faults  []*shim.FlagError // words that are left out
 
-	name      string            // of the command: run, hold or watch
-	flags     []*kong.Flag      // of the command
-	variables map[string]string // the values of the flags' variables, by the flags' names
-	given     []Given
-	resolving bool // kong has read the words, and now reads the variables
+	name  string       // of the command: run, hold or watch
+	flags []*kong.Flag // of the command
+	given []Given
+}
+
+// Given is a value of a flag.
+type Given struct {
+	*kong.Flag
+	Text    string
+	Err     error // what is wrong with the value, a FlagError, or nil
+	fromEnv bool
+}
+
+// Given returns the values of flags: those on the command line, and then the variables.
+func (l *Line) Given() []Given { return l.given }
+
+func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
+
+// set gives the flag the value.
+func (g Given) set() error {
+	return g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)
+}
+
+// give gives a flag of the line a value. --help wins over an invalid one, which Config returns.
+func (l *Line) give(g Given) {
+	if err := g.set(); err != nil { // with the flag before it, as kong spells it
+		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, errors.Unwrap(err))}
+	}
+	l.given = append(l.given, g)
 }
 
 // ParseRun reads the arguments of lameduck. Values are checked by Config: --help wins. An error is
@@ -46,25 +70,25 @@ func ParseWatch(args, env []string) (*Line, error) {
 // parse reads a command line. kong's model, a large part of lameduck's start, is only made
 // if there is a flag or a variable.
 func parse(name string, args, env []string, lists string) (*Line, error) {
-	l := &Line{name: name, variables: map[string]string{}}
+	l := &Line{name: name}
 	isOurs := func(entry string) bool { return strings.HasPrefix(entry, Prefix) }
 	if (len(args) == 0 || !isFlag(args[0]) && name == "run") && !slices.ContainsFunc(env, isOurs) {
 		l.Command, l.Env = DropDashes(args), env
 		return l, nil
 	}
-	k := newParser(l, kong.Resolvers(kong.ResolverFunc(l.resolve)))
-	all := k.Model.Flags
+	all := newParser(&l.Flags).Model.Flags
 	l.flags = flagsOf(name, all)
-	k.Model.Flags = l.flags
+	given, command, faults := read(args, l.flags, name)
+	for _, g := range given {
+		l.give(g)
+	}
 	l.readEnv(env, all)
-	command, faults := read(k, args, name)
 	for _, fault := range faults {
 		if fault.Remedy == "" {
 			fault.Remedy = l.remedyFor(fault.Flag, all)
 		}
-		l.Faults = append(l.Faults, fault)
 	}
-	l.Command = DropDashes(command)
+	l.Command, l.Faults = DropDashes(command), faults
 	l.Help = l.Help || l.HelpAll && name != "run"
 	if len(l.Faults) > 0 {
 		return l, fmt.Errorf("%w (%s lists the flags)", l.Faults[0], lists)
@@ -72,21 +96,12 @@ func parse(name string, args, env []string, lists string) (*Line, error) {
 	return l, nil
 }
 
-// read has kong read the flags that are right, and returns the words that follow.
-func read(k *kong.Kong, args []string, name string) (rest []string, faults []*shim.FlagError) {
-	own, rest, faults := cut(args, k.Model.Flags, name)
-	if _, err := k.Parse(own); err != nil {
-		faults = append(faults, &shim.FlagError{Err: err})
-	}
-	return rest, faults
-}
-
-// newParser returns kong for the flags of a line.
-func newParser(l *Line, options ...kong.Option) *kong.Kong {
+// newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
+func newParser(flags any, options ...kong.Option) *kong.Kong {
 	for name, r := range readers {
-		options = append(options, kong.NamedMapper(name, mapper{r, l}))
+		options = append(options, kong.NamedMapper(name, r))
 	}
-	return kong.Must(&l.Flags, append(options, kong.NoDefaultHelp())...)
+	return kong.Must(flags, append(options, kong.NoDefaultHelp())...)
 }
 
 // flagsOf returns the flags that a command has.
@@ -103,11 +118,10 @@ func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
 // isFlag reports whether a word is a flag.
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
 
-// cut divides args into flags and the command, which begins at "--" ("--" included), or at
-// the first word other than a flag or the value of a flag. The command never passes through
-// kong: kong takes quadratic time for long lists. A flag with a fault is left out, and so is the
-// value that an unknown flag seems to have. A subcommand runs no command: other words are faults.
-func cut(args []string, flags []*kong.Flag, name string) (own, command []string, faults []*shim.FlagError) {
+// read divides args into flags and the command, which begins at "--" ("--" included), or at
+// the first word other than a flag or the value of a flag. A flag with a fault is left out, and so is
+// the value that an unknown flag seems to have. A subcommand runs no command: other words are faults.
+func read(args []string, flags []*kong.Flag, name string) (given []Given, command []string, faults []*shim.FlagError) {
 	for len(args) > 0 && (isFlag(args[0]) || name != "run") {
 		word := args[0]
 		args = args[1:]
@@ -118,22 +132,24 @@ func cut(args []string, flags []*kong.Flag, name string) (own, command []string,
 			}
 			continue
 		}
-		given := []string{word}
-		valueFollows, fault := readWord(word, flags)
+		list, valueFollows, fault := readWord(word, flags)
 		hasValue := len(args) > 0 && args[0] != "--" && !isFlag(args[0])
 		switch {
 		case valueFollows && hasValue && (fault == nil || name != "run" || isNumber(args[0])):
-			given, args = append(given, args[0]), args[1:]
+			if fault == nil {
+				list[len(list)-1].Text = args[0]
+			}
+			args = args[1:]
 		case valueFollows && fault == nil:
 			fault = faultOf(word, word+" needs a value", "give "+word+" VALUE")
 		}
 		if fault != nil {
 			faults = append(faults, fault)
 		} else {
-			own = append(own, given...)
+			given = append(given, list...)
 		}
 	}
-	return own, args, faults
+	return given, args, faults
 }
 
 // isNumber reports whether a word is a value rather than a command.
@@ -152,38 +168,42 @@ func unknown(flag string) *shim.FlagError {
 	return faultOf(flag, "unknown flag "+shim.Quote(flag), "")
 }
 
-// readWord reports whether the next word is the value of the flag in word. Several short
-// flags may share a hyphen.
-func readWord(word string, flags []*kong.Flag) (valueFollows bool, fault *shim.FlagError) {
-	name, _, attached := strings.Cut(word, "=")
+// readWord returns the flags in a word, and whether the next word is the value of the last. Several
+// short flags may share a hyphen.
+func readWord(word string, flags []*kong.Flag) (list []Given, valueFollows bool, fault *shim.FlagError) {
+	name, value, attached := strings.Cut(word, "=")
 	if strings.HasPrefix(word, "--") {
 		f := find(flags, name)
+		negated := strings.HasPrefix(name, "--no-")
 		switch {
 		case f == nil:
-			return !attached, unknown(name)
-		case attached && strings.HasPrefix(name, "--no-"):
-			return false, faultOf(name, name+" takes no value", "give "+name+" alone")
+			return nil, !attached, unknown(name)
+		case attached && (negated || f.IsBool() && f.Tag.Type == ""):
+			return nil, false, faultOf(name, name+" takes no value", "give "+name+" alone")
+		case negated:
+			value = "false"
+		case f.IsBool() && !attached:
+			value = "true"
 		}
-		return takesValue(f) && !attached, nil
+		return []Given{{Flag: f, Text: value}}, !attached && !f.IsBool(), nil
 	}
 	if len(name) > 2 && name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
-		return !attached, unknown(name)
+		return nil, !attached, unknown(name)
 	}
 	for rest := word[1:]; rest != ""; {
 		_, size := utf8.DecodeRuneInString(rest)
 		f := find(flags, "-"+rest[:size])
-		switch {
-		case f == nil:
-			return true, unknown("-" + rest[:size])
-		case takesValue(f): // the rest of the word is the value
-			return rest[size:] == "", nil
+		if f == nil {
+			return nil, true, unknown("-" + rest[:size])
 		}
 		rest = rest[size:]
+		if !f.IsBool() { // the rest of the word is the value
+			return append(list, Given{Flag: f, Text: rest}), rest == "", nil
+		}
+		list = append(list, Given{Flag: f, Text: "true"})
 	}
-	return false, nil
+	return list, false, nil
 }
-
-func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 
 // names returns a flag as it may be given: --delay, -d.
 func names(f *kong.Flag) []string {
@@ -254,13 +274,16 @@ func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 // ParseOther reads the flags of another program into grammar, a struct for kong, and
 // returns the words that follow the flags. Long flags may be abbreviated.
 func ParseOther(grammar any, args []string) (rest []string, err error) {
-	k := kong.Must(grammar, kong.NoDefaultHelp())
-	abbreviate(k.Model.Flags)
-	rest, faults := read(k, args, "run")
+	flags := newParser(grammar).Model.Flags
+	abbreviate(flags)
+	given, rest, faults := read(args, flags, "run")
 	if len(faults) > 0 {
 		return nil, faults[0]
 	}
-	return rest, nil
+	for _, g := range given {
+		err = cmp.Or(err, g.set())
+	}
+	return rest, err
 }
 
 // abbreviate lets a long flag be cut short to a unique beginning of at least two letters,

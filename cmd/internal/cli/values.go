@@ -117,33 +117,12 @@ func oneOf(what, words string, values ...any) reader {
 	})
 }
 
-// mapper is a reader for kong. It keeps the text and the error of each value: --help wins
-// over a bad value, and errors name the flag or the variable.
-type mapper struct {
-	reader
-	line *Line
-}
+// IsBool implements [kong.BoolMapper].
+func (r reader) IsBool() bool { return r.isBool }
 
-// IsBool is for kong.BoolMapper.
-func (m mapper) IsBool() bool { return m.isBool }
-
-// Decode is for kong.Mapper. Unlike kong's own mappers it keeps bytes that are not UTF-8.
-func (m mapper) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
-	text := "true"
-	if !m.isBool || ctx.Scan.Peek().Type == kong.FlagValueToken {
-		token, err := ctx.Scan.PopValue("value")
-		if err != nil {
-			return err
-		}
-		text = token.String()
-	}
-	err := m.read(text, field)
-	g := Given{ctx.Value.Flag, text, nil, m.line.resolving}
-	if err != nil {
-		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
-	}
-	m.line.given = append(m.line.given, g)
-	return nil
+// Decode implements [kong.Mapper]. Unlike kong's own mappers it keeps bytes that are not UTF-8.
+func (r reader) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
+	return r.read(ctx.Scan.Pop().String(), field)
 }
 
 // The errors of the parsers are for users: the mistake, and the remedy.

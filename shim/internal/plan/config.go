@@ -48,7 +48,7 @@ type Config struct {
 	// The local ports of HTTP/2 without TLS, and nothing else: GOAWAY is sent once nothing new comes.
 	Goaway []uint16 `group:"Hold:" type:"ports" placeholder:"PORT,..." needs:"quiet"`
 	// The program to run when the stop begins, and its arguments; or a signal's name or a request alone.
-	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|URL|SIG" needs:"commandOrHold"`
+	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|URL|SIG" needs:"hold"`
 
 	// How long the silence must last; 0: the default.
 	QuietFor time.Duration `group:"Traffic:" type:"length" placeholder:"DUR" needs:"until"`
