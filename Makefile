@@ -20,9 +20,7 @@ LDFLAGS  += -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,upda
 LDFLAGS  += -X $(SIGCATCH).preemption=off
 endif
 
-# -l: without inlined calls in what the flags and reports need, the program is 0.2 MB smaller, and as fast.
-COLD     := github.com/alecthomas/kong encoding/json fmt reflect
-FLAGS    := -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l)
+FLAGS    := -trimpath -buildvcs=false
 BUILD    := go build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 # With the flags of BUILD, the demo and lameduck share the compiled standard library.
 DEMO     := go run -C cmd/lab $(FLAGS) ./internal/demo
