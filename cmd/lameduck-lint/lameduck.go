@@ -40,9 +40,9 @@ const inPod = "KUBERNETES_SERVICE_HOST=10.0.0.1"
 // something. left is of the grace period; 0: unknown.
 func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) lameduck {
 	l := lameduck{line: call.program.line, unclear: call.unclear}
-	parse, outcome := cli.ParseRun, "lameduck does not start"
+	name, outcome := "run", "lameduck does not start"
 	if isHook {
-		parse, outcome = cli.ParseHold, "lameduck hold holds without it, and fails"
+		name, outcome = "hold", "lameduck hold holds without it, and fails"
 	}
 	var variables []word
 	for _, v := range slices.Backward(c.Env) { // of variables with one name the last counts
@@ -50,7 +50,7 @@ func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) l
 		variables = append(variables, word{text, cmp.Or(v.Value.line, v.Name.line)})
 	}
 	l.words = slices.Concat(call.args, variables)
-	line, _ := parse(texts(call.args), append(texts(variables), inPod))
+	line, _ := cli.Parse(name, texts(call.args), append(texts(variables), inPod))
 	if line.Questions != (cli.Questions{}) {
 		return lameduck{}
 	}
@@ -153,7 +153,7 @@ func beginsWithOurs(words []word) bool {
 	if len(words) > 1 && words[1].isPlain() {
 		end = 2 // a value or a command
 	}
-	line, err := cli.ParseRun(texts(words[:end]), nil)
+	line, err := cli.Parse("run", texts(words[:end]), nil)
 	return err == nil && !slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Err != nil })
 }
 

@@ -136,12 +136,14 @@ func TestForgery(t *testing.T) {
 
 // TestAsked: help goes to standard output, whatever the other flags and the variables are.
 func TestAsked(t *testing.T) {
-	hold, _ := cli.ParseHold([]string{"-h"}, nil)
-	watch, _ := cli.ParseWatch([]string{"-h"}, nil)
-	short, long := new(cli.Line).HelpText(), new(cli.Line).HelpAllText()
+	help := func(command, flag string) string {
+		line, _ := cli.Parse(command, []string{flag}, nil)
+		return line.HelpText()
+	}
+	short, long := help("run", "-h"), help("run", "--help-all")
 	for args, want := range map[string]string{
 		"-h": short, "-d 5 -h no-such-program": short, "--help --delay=x": short, "--help --help-all": long,
-		"hold -d x -h": hold.HelpText(), "watch --help": watch.HelpText(),
+		"hold -d x -h": help("hold", "-h"), "watch --help": help("watch", "-h"),
 		"install /no/such --help-all": installHelp, "presets nginx -h": presetsHelp,
 	} {
 		got := call(t, []string{"LAMEDUCK_DELAY=nonsense", "LAMEDUCK_X=1"}, "lameduck", strings.Fields(args)...)

@@ -15,7 +15,7 @@ import (
 // container as usual. A hook that refuses to hold because of a typo would lose requests at
 // every stop. The warnings are the caller's.
 func hold(args, env []string, warnings ...string) int {
-	line, err := cli.ParseHold(args, env)
+	line, err := cli.Parse("hold", args, env)
 	if err == nil && line.Help { // whatever the values are
 		return answer(line.HelpText())
 	}
@@ -109,7 +109,7 @@ func configOf(argv, env []string) (shim.Config, error) {
 
 // runConfig returns the configuration of a command line of lameduck itself.
 func runConfig(args, env []string) (shim.Config, error) {
-	line, err := cli.ParseRun(args, env)
+	line, err := cli.Parse("run", args, env)
 	if err != nil {
 		return shim.Config{}, err
 	}

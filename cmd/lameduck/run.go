@@ -70,12 +70,10 @@ func hintAbout(command string) string {
 
 // run runs the command under the shim, unless the flags only ask.
 func run(args, env []string) int {
-	line, err := cli.ParseRun(args, env)
+	line, err := cli.Parse("run", args, env)
 	switch {
 	case err != nil:
 		return failWithout(line, args, env, err)
-	case line.HelpAll:
-		return answer(line.HelpAllText())
 	case line.Help:
 		return answer(line.HelpText())
 	case line.Version:

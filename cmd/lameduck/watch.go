@@ -13,7 +13,7 @@ import (
 
 // watch is lameduck as a live view of the traffic, and of what a stop costs.
 func watch(args, env []string) int {
-	line, err := cli.ParseWatch(args, env)
+	line, err := cli.Parse("watch", args, env)
 	switch {
 	case err != nil:
 		return fail(err)

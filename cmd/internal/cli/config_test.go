@@ -43,14 +43,14 @@ func configOf(args, env []string) string {
 	var cfg shim.Config
 	var said []string
 	if len(args) > 0 && args[0] == "hold" {
-		line, _ := ParseHold(args[1:], env)
+		line, _ := Parse("hold", args[1:], env)
 		tolerant, faults := line.Tolerant()
 		for _, fault := range faults {
 			said = append(said, "error: "+fault.Error())
 		}
 		cfg = tolerant
 	} else {
-		line, err := ParseRun(args, env)
+		line, err := Parse("run", args, env)
 		if err == nil {
 			cfg, err = line.Config()
 		}
@@ -201,7 +201,7 @@ func TestCommand(t *testing.T) {
 		--group=false x           | x
 		--subreaper x             | x
 	`) {
-		line, err := ParseRun(strings.Fields(cells[0]), nil)
+		line, err := Parse("run", strings.Fields(cells[0]), nil)
 		if err != nil || strings.Join(line.Command, " ") != cells[1] || line.Help || line.HelpAll || line.Version {
 			t.Errorf("%s: %q runs, %v; want %q", cells[0], line.Command, err, cells[1])
 		}
@@ -212,7 +212,7 @@ func TestCommand(t *testing.T) {
 // thousands of allocations, a large part of lameduck's start.
 func TestModelIsLate(t *testing.T) {
 	args, env := []string{"--", "true", "-d"}, []string{"A=1", "PATH=x"}
-	got := testing.AllocsPerRun(10, func() { ParseRun(args, env) })
+	got := testing.AllocsPerRun(10, func() { Parse("run", args, env) })
 	if got > 10 {
 		t.Errorf("%v allocations", got)
 	}

@@ -9,21 +9,18 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// HelpText returns the answer to --help: the everyday flags of lameduck, on one screen, or all
-// flags of a subcommand.
+// HelpText returns the answer to --help, the everyday flags of lameduck, on one screen, or all flags
+// of a subcommand; and to --help-all, all flags, with variables, and the course of a stop.
 func (l *Line) HelpText() string {
-	switch l.name {
-	case "hold":
+	switch {
+	case l.name == "hold":
 		return helpOf(l.name, holdIntro, true) + holdOutro
-	case "watch":
+	case l.name == "watch":
 		return helpOf(l.name, watchIntro, true) + watchOutro
+	case l.HelpAll:
+		return helpOf(l.name, runIntro+runCommands, true) + runOutro + runNotes
 	}
-	return helpOf("run", runIntro, false) + runOutro
-}
-
-// HelpAllText returns all flags of lameduck, with variables, and the course of a stop.
-func (l *Line) HelpAllText() string {
-	return helpOf("run", runIntro+runCommands, true) + runOutro + runNotes
+	return helpOf(l.name, runIntro, false) + runOutro
 }
 
 const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and

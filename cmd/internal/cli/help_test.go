@@ -15,17 +15,23 @@ func flagsFor(command string) []*kong.Flag {
 	return flagsOf(command, newParser(new(Flags)).Model.Flags)
 }
 
+// helpFor returns the help of a command.
+func helpFor(command, flag string) string {
+	line, _ := Parse(command, []string{flag}, nil)
+	return line.HelpText()
+}
+
 // TestHelp: --help of a command has all its flags and variables, and no others, each with a text,
 // in 80 columns. That of lameduck itself fits on a screen, and --help-all has the rest.
 func TestHelp(t *testing.T) {
-	short := new(Line).HelpText()
+	short := helpFor("run", "--help")
 	if n := strings.Count(short, "\n"); n > 24 {
 		t.Errorf("--help has %d lines", n)
 	}
 	for command, help := range map[string]string{
-		"run":   new(Line).HelpAllText(),
-		"hold":  (&Line{name: "hold"}).HelpText(),
-		"watch": (&Line{name: "watch"}).HelpText(),
+		"run":   helpFor("run", "--help-all"),
+		"hold":  helpFor("hold", "--help"),
+		"watch": helpFor("watch", "--help"),
 	} {
 		own := flagsFor(command)
 		for _, f := range newParser(new(Flags)).Model.Flags {
@@ -90,7 +96,7 @@ func manual(t *testing.T) string {
 // warning in Kubernetes.
 func TestExamples(t *testing.T) {
 	plain := strings.NewReplacer(`\-`, "-", "\\e\n", " ").Replace(manual(t))
-	examples := regexp.MustCompile(`(?m)^ *lameduck ((?:hold )?-.*)`).FindAllStringSubmatch(new(Line).HelpAllText()+plain, -1)
+	examples := regexp.MustCompile(`(?m)^ *lameduck ((?:hold )?-.*)`).FindAllStringSubmatch(helpFor("run", "--help-all")+plain, -1)
 	if len(examples) < 20 {
 		t.Fatalf("found only %q", examples)
 	}

@@ -51,25 +51,10 @@ func (l *Line) give(g Given) {
 	l.given = append(l.given, g)
 }
 
-// ParseRun reads the arguments of lameduck. Values are checked by Config: --help wins. An error is
-// the first fault, with the command that lists the flags.
-func ParseRun(args, env []string) (*Line, error) {
-	return parse("run", args, env, "lameduck --help-all")
-}
-
-// ParseHold reads the arguments of lameduck hold.
-func ParseHold(args, env []string) (*Line, error) {
-	return parse("hold", args, env, "lameduck hold --help")
-}
-
-// ParseWatch reads the arguments of lameduck watch.
-func ParseWatch(args, env []string) (*Line, error) {
-	return parse("watch", args, env, "lameduck watch --help")
-}
-
-// parse reads a command line. kong's model, a large part of lameduck's start, is only made
-// if there is a flag or a variable.
-func parse(name string, args, env []string, lists string) (*Line, error) {
+// Parse reads the arguments of a command: run (lameduck itself), hold or watch. Values are checked by
+// Config: --help wins. An error is the first fault, with the command that lists the flags. kong's
+// model, a large part of lameduck's start, is only made if there is a flag or a variable.
+func Parse(name string, args, env []string) (*Line, error) {
 	l := &Line{name: name}
 	isOurs := func(entry string) bool { return strings.HasPrefix(entry, Prefix) }
 	if (len(args) == 0 || !isFlag(args[0]) && name == "run") && !slices.ContainsFunc(env, isOurs) {
@@ -89,11 +74,14 @@ func parse(name string, args, env []string, lists string) (*Line, error) {
 		}
 	}
 	l.Command, l.Faults = DropDashes(command), faults
-	l.Help = l.Help || l.HelpAll && name != "run"
-	if len(l.Faults) > 0 {
-		return l, fmt.Errorf("%w (%s lists the flags)", l.Faults[0], lists)
+	l.Help = l.Help || l.HelpAll
+	switch {
+	case len(l.Faults) == 0:
+		return l, nil
+	case name == "run":
+		return l, fmt.Errorf("%w (lameduck --help-all lists the flags)", l.Faults[0])
 	}
-	return l, nil
+	return l, fmt.Errorf("%w (lameduck %s --help lists the flags)", l.Faults[0], name)
 }
 
 // newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
