@@ -8,28 +8,23 @@ import (
 
 // finding is a fault in a file, with the remedy.
 type finding struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Rule string `json:"rule"`
-	Text string `json:"message"`
-	subject
-}
-
-// subject is what a finding is about.
-type subject struct {
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+	Rule      string `json:"rule"`
+	Text      string `json:"message"`
 	Object    string `json:"object,omitempty"` // KIND/NAME; "": a Dockerfile
 	Container string `json:"container,omitempty"`
 }
 
-// prefix returns what is in front of a text.
-func (s subject) prefix() string {
+// String returns what goes wrong, behind the object and the container.
+func (f finding) String() string {
 	switch {
-	case s.Object == "":
-		return ""
-	case s.Container == "":
-		return s.Object + ": "
+	case f.Object == "":
+		return f.Text
+	case f.Container == "":
+		return f.Object + ": " + f.Text
 	}
-	return s.Object + ", container " + s.Container + ": "
+	return f.Object + ", container " + f.Container + ": " + f.Text
 }
 
 // reporter adds a finding of a rule. Without a line, it is on the container's.

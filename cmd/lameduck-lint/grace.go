@@ -38,7 +38,7 @@ func graceTooShort(s *stop, report reporter) {
 		report(s.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", s.graceText(),
 			graceLine(30*time.Second))
 	}
-	for _, l := range []lameduck{s.entry, s.hold} {
+	for _, l := range s.lameducks() {
 		var misfit *shim.FlagError
 		if errors.As(l.misfit, &misfit) {
 			report(cmp.Or(s.pod.Grace.line, l.line), "%s: %v; %s", s.graceText(), misfit.Err, misfit.Remedy)
@@ -50,7 +50,7 @@ func graceTooShort(s *stop, report reporter) {
 // than the pod's grace period is fine.
 func graceDiffers(s *stop, report reporter) {
 	busy := s.Lifecycle.PreStop != nil && (s.sleep == 0 || len(s.hook) > 2)
-	for _, l := range []*lameduck{&s.entry, &s.hold} {
+	for _, l := range s.lameducks() {
 		told, right := l.outline, l.right
 		if told == nil || right == nil || told.Grace == right.Grace || told.Grace == s.grace {
 			continue

@@ -76,7 +76,7 @@ func noPermission(s *stop, report reporter) {
 	}
 	isDefault := cmp.Or(s.Security.Seccomp.Type, s.pod.Security.Seccomp.Type) == "RuntimeDefault"
 	may := pattern("ALL|SYS_PTRACE").matches(fmt.Sprint(s.Security.Capabilities.Add))
-	for _, l := range []lameduck{s.entry, s.hold} {
+	for _, l := range s.lameducks() {
 		flag := "close-idle"
 		if len(l.Goaway) > 0 {
 			flag = "goaway"
@@ -92,7 +92,7 @@ func noPermission(s *stop, report reporter) {
 // noGoaway reports a port on which clients hardly let go of their connections, unless they are asked to
 // leave.
 func noGoaway(s *stop, report reporter) {
-	for _, l := range []lameduck{s.entry, s.hold} {
+	for _, l := range s.lameducks() {
 		for _, p := range s.Ports {
 			if s.pod != nil && l.Until == shim.Quiet && l.outline != nil && len(l.Goaway)+len(l.OnStop) == 0 &&
 				s.pod.speaksGRPC(p) {

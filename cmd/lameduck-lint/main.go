@@ -101,7 +101,7 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 // formats are the ways to print a finding.
 var formats = map[string]func(finding) string{
 	"text": func(f finding) string {
-		return fmt.Sprintf("%s:%d: %s%s [%s]", f.File, f.Line, f.prefix(), f.Text, f.Rule)
+		return fmt.Sprintf("%s:%d: %v [%s]", f.File, f.Line, f, f.Rule)
 	},
 	"json": func(f finding) string {
 		text, _ := json.Marshal(f) // cannot fail: strings and a number
@@ -111,7 +111,7 @@ var formats = map[string]func(finding) string{
 	"github": func(f finding) string {
 		escape := strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
 		return fmt.Sprintf("::warning file=%s,line=%d,title=%s::%s",
-			escape.Replace(f.File), f.Line, f.Rule, strings.ReplaceAll(f.prefix()+f.Text, "%", "%25"))
+			escape.Replace(f.File), f.Line, f.Rule, strings.ReplaceAll(f.String(), "%", "%25"))
 	},
 }
 

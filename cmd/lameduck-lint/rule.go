@@ -47,9 +47,11 @@ func judge(stops ...*stop) (found []finding) {
 		for _, r := range rules {
 			r.check(s, func(line int, format string, args ...any) {
 				text := oneLine(fmt.Sprintf(format, args...))
-				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: text, subject: s.subject()}
-				isSame := func(g finding) bool { return g.Line == f.Line && g.Rule == f.Rule && g.Text == f.Text }
-				if !slices.ContainsFunc(found, isSame) {
+				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: text}
+				if s.pod != nil {
+					f.Object, f.Container = s.pod.object, s.Name.text
+				}
+				if !slices.Contains(found, f) {
 					found = append(found, f)
 				}
 			})

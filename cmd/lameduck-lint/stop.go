@@ -123,13 +123,8 @@ func (s *stop) assumedCall(args []word) *command {
 	return &command{program: word{"lameduck", first.line}, args: args}
 }
 
-// subject returns what findings are about.
-func (s *stop) subject() subject {
-	if s.pod == nil {
-		return subject{}
-	}
-	return subject{s.pod.object, s.Name.text}
-}
+// lameducks returns those that the container may run.
+func (s *stop) lameducks() []*lameduck { return []*lameduck{&s.entry, &s.hold} }
 
 // serves reports whether the container of a pod says that it has clients that are sent to it: by a
 // port, or by a probe that connects. Nobody is sent to a pod with the node's network.
@@ -143,7 +138,7 @@ func (s *stop) serves() bool {
 // for how long at most, if that is known.
 func (s *stop) isHeld() (held bool, most time.Duration) {
 	most = s.sleep
-	for _, l := range []*lameduck{&s.entry, &s.hold} {
+	for _, l := range s.lameducks() {
 		if l.outline != nil {
 			most += l.outline.MaxHold
 		}
