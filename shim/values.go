@@ -73,6 +73,9 @@ func Variable(flag string) string { return plan.Variable(flag) }
 // Flag spells a flag with its value for a message: --delay=5 (LAMEDUCK_DELAY).
 func Flag(name string, value any) string { return plan.Flag(name, value) }
 
+// PresetNamed returns the preset with a name or an alias, in any case.
+func PresetNamed(name string) (*Preset, bool) { return preset.Named(name) }
+
 // Presets returns all presets in the order of the documentation.
 func Presets() []Preset { return preset.All() }
 

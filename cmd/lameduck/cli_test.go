@@ -168,7 +168,7 @@ func TestExplainStartsNothing(t *testing.T) {
 // source.
 func TestPresetTexts(t *testing.T) {
 	for _, p := range shim.Presets() {
-		text := explainPreset(p)
+		text := explainPreset(&p)
 		listed := strings.Contains(presetList(), "\n"+p.Name+" ")
 		names := strings.Join(append([]string{p.Name}, p.Aliases...), ", ") + "\n"
 		if !listed || !strings.HasPrefix(text, names) || !strings.Contains(text, "\n  source    ") || strings.Count(text, "\n") > 24 {

@@ -92,14 +92,10 @@ func (d *dropin) startCode(err *shim.StartError) int {
 }
 
 func startDropin(d *dropin, args, env []string) (int, error) {
-	words, err := readDropin(d, args)
-	if err != nil {
-		return 0, err
-	}
+	cfg, err := d.config(args, env)
 	if text, fd, ok := d.flags.answer(); ok {
 		return answerOn(fd, text), nil
 	}
-	cfg, err := inherit(d, words, env)
 	if err != nil {
 		return 0, err
 	}
@@ -107,19 +103,13 @@ func startDropin(d *dropin, args, env []string) (int, error) {
 	return shim.Run(cfg)
 }
 
-// readDropin parses the flags into d, and returns the words that follow the flags.
-func readDropin(d *dropin, args []string) (words []string, err error) {
-	words, err = cli.ParseOther(d.flags, args)
+// config parses the flags into d, and returns the Config of lameduck's own variables, adjusted by d.
+func (d *dropin) config(args, env []string) (shim.Config, error) {
+	words, err := cli.ParseOther(d.flags, args)
 	if err != nil {
-		return nil, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)",
+		return shim.Config{}, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)",
 			err, d.usage)
 	}
-	return words, nil
-}
-
-// inherit returns the Config of lameduck's own variables, adjusted by d. words follow the
-// flags.
-func inherit(d *dropin, words, env []string) (shim.Config, error) {
 	// tini's own usage is "PROGRAM -- [ARGS]". As with getopt(3), a "--" that follows another "--" stays.
 	_, isTini := d.flags.(*tini)
 	if isTini && len(words) > 1 && words[0] != "--" && words[1] == "--" {

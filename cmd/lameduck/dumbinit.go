@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -77,13 +75,11 @@ func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
 // of signals are fine too. From is 0, a rewrite without effect, for signals that never
 // arrive (KILL, STOP, CHLD): dumb-init accepts such rewrites.
 func parseNumbers(text string) (r shim.Rewrite, err error) {
-	found := regexp.MustCompile(`^\s*\+?([0-9]+):\s*\+?([0-9]+)`).FindStringSubmatch(text)
-	if found == nil {
+	var from, to int
+	if _, err := fmt.Sscanf(text, "%d:%d", &from, &to); err != nil {
 		return shim.ParseRewrite(text)
 	}
-	from, _ := strconv.ParseUint(found[1], 10, 8)
-	to, _ := strconv.ParseUint(found[2], 10, 8)
-	if from < 1 || from > 31 || to > 31 {
+	if from < 1 || from > 31 || to < 0 || to > 31 {
 		return r, errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
 	}
 	r = shim.Rewrite{From: shim.Signal(from), To: shim.Signal(to)}

@@ -98,11 +98,7 @@ func warnIfDoubled(cfg *shim.Config) {
 // configOf returns the configuration of a lameduck that was called with argv.
 func configOf(argv, env []string) (shim.Config, error) {
 	if d := dropinFor(argv[0]); d != nil {
-		words, err := readDropin(d, argv[1:])
-		if err != nil {
-			return shim.Config{}, err
-		}
-		return inherit(d, words, env)
+		return d.config(argv[1:], env)
 	}
 	return runConfig(argv[1:], env)
 }

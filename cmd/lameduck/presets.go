@@ -44,13 +44,10 @@ func presets(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	text := autoText
-	for _, p := range shim.Presets() {
-		if p.Name == name {
-			text = explainPreset(p)
-		}
+	if p, known := shim.PresetNamed(name); known {
+		return answer(explainPreset(p))
 	}
-	return answer(text)
+	return answer(autoText)
 }
 
 const autoText = `auto
@@ -70,7 +67,7 @@ func presetList() string {
 }
 
 // explainPreset returns the explanation of a preset, with the source.
-func explainPreset(p shim.Preset) string {
+func explainPreset(p *shim.Preset) string {
 	text := strings.Join(append([]string{p.Name}, p.Aliases...), ", ") + "\n"
 	row := func(title, format string, args ...any) {
 		for _, line := range wrap(fmt.Sprintf(format, args...), 80-len("  source    ")) {

@@ -112,7 +112,7 @@ func failWithout(line *cli.Line, args, env []string, err error) int {
 	_, _, behindLameduck := shim.Entrypoint()
 	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
 	switch {
-	case fromOutside() && isHook(line) && (len(args) == 0 || hasCommand):
+	case fromOutside() && isHook(line) && hasCommand:
 		return holdAnyway(line, args, env, err)
 	case hasCommand || behindLameduck || os.Getppid() == 1 || !isHook(line):
 		return failIn(line.LogFormat == "json", err)

@@ -170,16 +170,15 @@ var otherServers = []string{"thttpd", "none"}
 
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
-	names := []string{shim.AutoPreset}
-	for _, p := range shim.Presets() {
-		own := append(p.Aliases, p.Name)
-		if slices.Contains(own, strings.ToLower(text)) {
-			return p.Name, nil
-		}
-		names = append(names, own...)
+	if p, known := shim.PresetNamed(text); known {
+		return p.Name, nil
 	}
 	if strings.EqualFold(text, shim.AutoPreset) {
 		return shim.AutoPreset, nil
+	}
+	names := []string{shim.AutoPreset}
+	for _, p := range shim.Presets() {
+		names = append(append(names, p.Aliases...), p.Name)
 	}
 	remedy := "give that of the server that gets the signal, or auto"
 	image, _, _ := strings.Cut(path.Base(text), ":") // nginx:1.29
