@@ -103,28 +103,22 @@ func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 		fault := &shim.FlagError{Err: err}
 		errors.As(err, &fault)
 		l.Faults = append(l.Faults, fault)
-		if !l.drop(fault.Flag) {
+		if !l.gave(fault.Flag) {
 			return shim.Config{Env: cfg.Env, Until: shim.Quiet, Level: shim.Warn, JSON: cfg.JSON}, l.Faults
 		}
+		l.given = slices.DeleteFunc(l.given, func(g Given) bool {
+			if g.Name == fault.Flag {
+				g.Target.SetZero()
+			}
+			return g.Name == fault.Flag
+		})
 	}
-}
-
-// drop leaves out a flag, and reports whether the flag was given.
-func (l *Line) drop(flag string) bool {
-	before := len(l.given)
-	l.given = slices.DeleteFunc(l.given, func(g Given) bool {
-		if g.Name == flag {
-			g.Target.SetZero()
-		}
-		return g.Name == flag
-	})
-	return len(l.given) < before
 }
 
 // isMet reports whether cfg has what a flag needs to have an effect, and if not, what is
 // missing, and the remedy.
 func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
-	const giveHold = "give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
+	met, without, remedy = true, "without a hold", "give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
 	switch need {
 	case "until":
 		return cfg.Until != shim.Elapsed, "unless the hold waits for traffic", "give --until (LAMEDUCK_UNTIL) too"
@@ -132,12 +126,12 @@ func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
 		return cfg.Until == shim.Quiet || cfg.Until == shim.Drained,
 			"unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
 	case "hold":
-		return cfg.Holds(), "without a hold", giveHold
+		met = cfg.Holds()
 	case "sequence": // a stop signal does more than pass, or what the command leaves behind has time
 		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0 || !cfg.LingerGiven
-		return cfg.Holds() || other, "without a hold", giveHold
+		met = cfg.Holds() || other
 	case "health":
 		return cfg.Health != nil, "alone", "give --health (LAMEDUCK_HEALTH) too"
 	}
-	return true, "", ""
+	return met, without, remedy
 }

@@ -26,23 +26,22 @@ func Variable(f *kong.Flag) string {
 // $(cat FILE). The command does not get the variables of the flags: a lameduck in the command would
 // hold as well. Variables of flags that only other commands of lameduck have stay.
 func (l *Line) readEnv(env []string, all []*kong.Flag) {
-	var ours []string
+	var known, ours []string
+	for _, f := range all {
+		known = append(known, Variable(f))
+	}
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
 		if !isVariable || !strings.HasPrefix(name, Prefix) { // getenv(3) finds no entry without "="
 			l.Env = append(l.Env, entry)
 			continue
 		}
-		f := first(all, func(f *kong.Flag) bool { return Variable(f) == name })
+		i := slices.Index(known, name)
 		switch {
-		case f != nil && slices.Contains(l.flags, f) && !isAddress(value):
+		case i >= 0 && slices.Contains(l.flags, all[i]) && !isAddress(value):
 			ours = append(ours, entry)
 			continue
-		case f == nil && !foreign(name, value, env):
-			var known []string
-			for _, f := range all {
-				known = append(known, Variable(f))
-			}
+		case i < 0 && !foreign(name, value, env):
 			remedy := "lameduck --help-all lists the variables"
 			if near := nearest(name, known); near != "" {
 				remedy = "did you mean " + near + "?"

@@ -210,12 +210,8 @@ func names(f *kong.Flag) []string {
 
 // find returns the flag with a name, or nil.
 func find(flags []*kong.Flag, name string) *kong.Flag {
-	return first(flags, func(f *kong.Flag) bool { return slices.Contains(names(f), name) })
-}
-
-func first(flags []*kong.Flag, is func(*kong.Flag) bool) *kong.Flag {
 	for _, f := range flags {
-		if is(f) {
+		if slices.Contains(names(f), name) {
 			return f
 		}
 	}

@@ -27,8 +27,9 @@ type reader struct {
 // readers has the types of values, by the tag type.
 var readers = map[string]reader{
 	"duration": one(shim.ParseDuration),
-	"length":   one(parseLength),
-	"grace":    one(parseGracePeriod),
+	"length":   one(atLeast(time.Nanosecond, "invalid duration %q: give more than 0, in seconds (3) or units (500ms)")),
+	"grace": one(atLeast(time.Second, "invalid grace period %q: give at least 1 s, the time that the orchestrator "+
+		"gives (terminationGracePeriodSeconds, docker stop -t)")),
 	"condition": oneOf("condition", "elapsed, settled, quiet or drained",
 		shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained),
 	"paths":    one(parsePath),
@@ -127,21 +128,15 @@ func (r reader) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
 
 // The errors of the parsers are for users: the mistake, and the remedy.
 
-func parseLength(text string) (time.Duration, error) {
-	d, err := shim.ParseDuration(text)
-	if err == nil && d == 0 {
-		return 0, fmt.Errorf("invalid duration %q: give more than 0, in seconds (3) or units (500ms)", text)
+// atLeast returns the parser of a duration with a minimum. wrong is the error for a shorter one.
+func atLeast(least time.Duration, wrong string) func(text string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := shim.ParseDuration(text)
+		if err == nil && d < least {
+			return 0, fmt.Errorf(wrong, text)
+		}
+		return d, err
 	}
-	return d, err
-}
-
-func parseGracePeriod(text string) (time.Duration, error) {
-	d, err := shim.ParseDuration(text)
-	if err == nil && d < time.Second {
-		return 0, fmt.Errorf("invalid grace period %q: give at least 1 s, the time that the orchestrator gives "+
-			"(terminationGracePeriodSeconds, docker stop -t)", text)
-	}
-	return d, err
 }
 
 // parseSignal is shim.ParseSignal with a hint about a name with a typo.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,38 +55,30 @@ func SplitWords(text string) (words []string, err error) {
 // maxTypos is the largest number of edits between a mistyped name and the one that was meant.
 const maxTypos = 2
 
-// synonyms are names that others have for what a flag of ours does, and the words that people try in
-// place of a subcommand.
+// synonyms are names that others have for what a flag of ours does.
 var synonyms = map[string]string{
-	"explain":                       "--explain",
 	"grace":                         "grace-period",
-	"help":                          "--help",
 	"port":                          "count-port",
 	"ports":                         "count-port",
-	"preset":                        "presets",
 	"sleep":                         "delay",
 	"terminationgraceperiodseconds": "grace-period",
 	"timeout":                       "grace-period",
 	"v":                             "log-level",
 	"verbose":                       "log-level",
-	"version":                       "--version",
 }
 
 // nearest returns the candidate that name probably stands for: a synonym, or the one with the fewest
-// edits, if those are few, or "". Case and the choice of hyphen or underscore do not count.
+// edits, if those are few, or "". Case, the choice of hyphen or underscore, and hyphens and LAMEDUCK in
+// front do not count.
 func nearest(name string, candidates []string) (near string) {
-	plain := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
-	bare := func(name string) string { return strings.TrimLeft(strings.TrimPrefix(plain(name), "lameduck"), "-") }
-	if meant := synonyms[bare(name)]; meant != "" {
-		for _, c := range candidates {
-			if c == meant || bare(c) == meant {
-				return c
-			}
-		}
+	bare := func(name string) string {
+		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+		return strings.TrimLeft(strings.TrimPrefix(name, "lameduck"), "-")
 	}
+	meant := cmp.Or(synonyms[bare(name)], bare(name))
 	for n := range min(maxTypos, len(name)/2) + 1 {
 		for _, c := range candidates {
-			if isNear(plain(name), plain(c), n) {
+			if isNear(meant, bare(c), n) {
 				return c
 			}
 		}
