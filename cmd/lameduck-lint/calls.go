@@ -67,20 +67,21 @@ func (s *stop) isMissing(program string) bool {
 	if s.pod == nil || s.Image == "" || !path.IsAbs(program) {
 		return false
 	}
-	if volume := s.volumeAt(program); volume != "" {
-		return s.pod.isEmpty(volume)
+	if mount := s.mountAt(program); mount.Name != "" {
+		return s.pod.isEmpty(mount.Name)
 	}
-	brings := func(init container) bool { return init.volumeAt(program) != "" }
+	brings := func(init container) bool { return init.mountAt(program).Name != "" }
 	return slices.ContainsFunc(s.pod.InitContainers, brings) || library(serverImages).matches(s.Image)
 }
 
 // isFolder reports whether a volume of folders is mounted at the very path of a program.
 func (s *stop) isFolder(program string) bool {
-	return slices.ContainsFunc(s.VolumeMounts, func(m volume) bool {
-		isOf := func(v volume) bool { return v.Name == m.Name && (v.EmptyDir != nil || v.Image != nil) }
-		return path.Clean(m.MountPath) == path.Clean(program) && m.SubPath == "" &&
-			s.pod != nil && slices.ContainsFunc(s.pod.Volumes, isOf)
-	})
+	mount := s.mountAt(program)
+	if path.Clean(mount.MountPath) != path.Clean(program) || mount.SubPath != "" {
+		return false
+	}
+	volume := s.pod.volume(mount.Name)
+	return volume.EmptyDir != nil || volume.Image != nil
 }
 
 func misplacedFlag(s *stop, report reporter) {

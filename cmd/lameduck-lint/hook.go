@@ -61,7 +61,7 @@ func noShell(s *stop, report reporter) {
 		switch {
 		case library(dashImages).matches(s.Image) && s.stays(&call) && prefixed.matches(call.String()):
 			report(program.line, "dash takes no signal names with SIG, so the hook's %v fails; leave SIG out", &call)
-		case isKnown && lacks.matches(program.base()) && s.volumeAt(program.text) == "":
+		case isKnown && lacks.matches(program.base()) && s.mountAt(program.text).Name == "":
 			report(program.line, "the image has no %s, so the hook does not do what it should; write preStop: {sleep: "+
 				"{seconds: 15}}", program.base())
 			return

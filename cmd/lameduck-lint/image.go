@@ -102,10 +102,10 @@ func (c *image) wordsOf(list instructions.ShellDependantCmdLine, line int) []wor
 
 // abs returns the absolute form of a path in the image.
 func (c *image) abs(file string) string {
-	if path.IsAbs(file) {
-		return path.Clean(file)
+	if !path.IsAbs(file) {
+		file = path.Join(c.dir, file)
 	}
-	return path.Join(c.dir, file)
+	return path.Clean(file)
 }
 
 func (c *image) copy(files instructions.SourcesAndDest) {

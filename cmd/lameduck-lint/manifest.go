@@ -53,33 +53,32 @@ type template struct {
 // errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
 var errNoKind = errors.New("left out: no object has a kind, as in a Compose file")
 
-// lintManifest returns the findings for a file of manifests, YAML or JSON, with errNoKind if no
+// manifest is what the objects of a file come to.
+type manifest struct {
+	pods      []*pod
+	services  []service
+	hasObject bool
+}
+
+// lintManifest returns the findings for a file of manifests, YAML or JSON, or errNoKind if no
 // document is a manifest. Values of types that a field does not take are left out: in some
 // kinds the fields are others, and kubectl checks the rest. Decoding any value first finds
 // anchors that contain themselves or expand too far, and {{ … }}, a mapping as a key.
 func lintManifest(text []byte) (found []finding, err error) {
-	var noKind error
-	var pods []*pod
-	var services []service
-	manifests := false
+	var m manifest
+	isEmpty := true
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var document yaml.Node
 		var value any
-		var o object
 		err := documents.Decode(&document)
+		if err == io.EOF {
+			break
+		}
 		if err == nil {
 			err = document.Decode(&value)
 		}
 		switch {
-		case err == io.EOF && manifests:
-			for _, p := range pods {
-				p.services = services
-				found = append(found, judge(p.stops()...)...)
-			}
-			return found, nil
-		case err == io.EOF:
-			return nil, noKind
 		case err == nil || errors.As(err, new(*yaml.TypeError)):
 		case bytes.Contains(text, []byte("{{")):
 			return nil, errors.New("a template, not a manifest: render it first (helm template, kustomize build), " +
@@ -87,28 +86,31 @@ func lintManifest(text []byte) (found []finding, err error) {
 		default:
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
+		var o object
 		_ = document.Decode(&o)
-		more, ofObject := o.pods()
-		pods, services = append(pods, more...), append(services, ofObject...)
-		manifests = manifests || o.Kind != "" || len(more) > 0
-		if value != nil {
-			noKind = errNoKind
-		}
+		m.add(&o)
+		isEmpty = isEmpty && value == nil
 	}
+	if !isEmpty && !m.hasObject {
+		return nil, errNoKind
+	}
+	for _, p := range m.pods {
+		found = append(found, judge(p.stops()...)...)
+	}
+	return found, nil
 }
 
-// pods returns the pods that an object is or makes, and the Services. Most kinds have a pod in the same place:
+// add adds the pods that an object is or makes, and the Services. Most kinds have a pod in the same place:
 // Deployment, StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's Service,
 // OpenShift's DeploymentConfig and OpenKruise's CloneSet.
-func (o *object) pods() (list []*pod, services []service) {
+func (m *manifest) add(o *object) {
 	for i := range o.Items {
-		pods, ofItem := o.Items[i].pods()
-		list, services = append(list, pods...), append(services, ofItem...)
+		m.add(&o.Items[i])
 	}
 	t := o.Spec.Template
 	switch o.Kind {
 	case "Service":
-		services = append(services, o.Spec.service)
+		m.services = append(m.services, o.Spec.service)
 	case "Pod":
 		t = template{o.Metadata, &o.Spec.pod}
 	case "PodTemplate":
@@ -116,12 +118,12 @@ func (o *object) pods() (list []*pod, services []service) {
 	case "CronJob":
 		t = o.Spec.JobTemplate.Spec.Template
 	}
+	m.hasObject = m.hasObject || o.Kind != "" || t.Spec != nil
 	if p := t.Spec; p != nil {
 		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
 		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
 		p.replaced = replaced.matches(o.Kind) && o.Spec.Strategy.Type != "Recreate"
-		p.object, p.meta = strings.Trim(o.Kind+"/"+o.Metadata.Name.text, "/"), t.Metadata
-		list = append(list, p)
+		p.object, p.meta, p.file = strings.Trim(o.Kind+"/"+o.Metadata.Name.text, "/"), t.Metadata, m
+		m.pods = append(m.pods, p)
 	}
-	return list, services
 }

@@ -59,9 +59,9 @@ type pod struct {
 
 	object   string // that is or makes the pod: KIND/NAME
 	meta     metadata
-	services []service // of the file
-	replaced bool      // while clients are sent to it
-	patch    bool      // the grace period may stand elsewhere
+	file     *manifest
+	replaced bool // while clients are sent to it
+	patch    bool // the grace period may stand elsewhere
 }
 
 // container is a container in a manifest, or the image of a Dockerfile, whose ENTRYPOINT and
@@ -128,8 +128,16 @@ func (p *pod) isEmpty(name string) bool {
 			}
 		}
 	}
-	isEmptyDir := func(v volume) bool { return v.Name == name && v.EmptyDir != nil }
-	return mounts == 1 && slices.ContainsFunc(p.Volumes, isEmptyDir)
+	return mounts == 1 && p.volume(name).EmptyDir != nil
+}
+
+func (p *pod) volume(name string) (found volume) {
+	for _, v := range p.Volumes {
+		if v.Name == name {
+			found = v
+		}
+	}
+	return found
 }
 
 // has reports whether a container has a port. Nothing is known of the pods of an image.
@@ -141,7 +149,7 @@ func (p *pod) has(number uint16) bool {
 
 // speaksGRPC reports whether a port is gRPC's by its name, or by the protocol that a Service gives it.
 func (p *pod) speaksGRPC(to port) bool {
-	for _, s := range p.services {
+	for _, s := range p.file.services {
 		selects := len(s.Selector) > 0
 		for key, value := range s.Selector {
 			selects = selects && p.meta.Labels[key].text == value.text
@@ -156,16 +164,16 @@ func (p *pod) speaksGRPC(to port) bool {
 	return grpc.matches(to.Name)
 }
 
-// volumeAt returns the volume that a container mounts at a path or above, or "".
-func (c *container) volumeAt(file string) string {
+// mountAt returns what a container mounts at a path or above.
+func (c *container) mountAt(file string) volume {
 	for dir := path.Clean(file); len(dir) > 1; dir = path.Dir(dir) {
 		for _, m := range c.VolumeMounts {
 			if path.Clean(m.MountPath) == dir {
-				return m.Name
+				return m
 			}
 		}
 	}
-	return ""
+	return volume{}
 }
 
 // file returns the text of a file in the image, or "".

@@ -19,7 +19,7 @@ func noExec(s *stop, report reporter) {
 		report(call.program.line, "%s%s forwards no signals: lameduck does not learn of the stop, and is killed; "+
 			"put exec before %s", call.shell, perhaps, call.program.text)
 	}
-	waits := s.entry.line > 0 && (s.entry.Linger > 0 || !s.dropIn && s.entry.indexOf("linger") < 0)
+	waits := s.entry.line > 0 && (s.entry.Linger > 0 || !s.dropIn && !s.entry.LingerGiven)
 	if last := s.last; last != nil && !last.traps && !waits {
 		isDash := library(dashImages).matches(s.Image) && !otherSh.matches(s.Image)
 		settings := s.file("./package.json") + s.file("./.yarnrc.yml")
