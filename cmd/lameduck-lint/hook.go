@@ -13,8 +13,7 @@ import (
 func nothingWaits(s *stop, report reporter) {
 	if !s.serves() || !s.pod.replaced || s.isOpen() || s.RestartPolicy != "" ||
 		s.call != nil || s.Lifecycle.PreStop != nil || s.says(waits) || drains.matches(s.Image) ||
-		s.server != nil && finishing[s.server.Name] != "" && s.signal.String() == "TERM" ||
-		s.server == nil && s.says(mayRunOurs) {
+		dropsAtTERM(s.server) && s.signal == shim.TERM || s.server == nil && s.says(mayRunOurs) {
 		return
 	}
 	report(0, "the stop signal comes at once, while clients are still sent to the container; write lifecycle: "+

@@ -1,6 +1,10 @@
 package main
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
 
 // pattern is a regular expression.
 type pattern string
@@ -69,8 +73,10 @@ func factsOf(image string) imageFacts {
 	return imageFacts{}
 }
 
-// finishing has the servers that drop requests at TERM, and the signals at which they finish them.
-var finishing = map[string]string{"nginx": "QUIT", "httpd": "WINCH", "haproxy": "USR1", "php-fpm": "QUIT"}
+// dropsAtTERM reports whether a server drops requests at TERM, and finishes them at the signal of its preset.
+func dropsAtTERM(server *shim.Preset) bool {
+	return server != nil && pattern(`^(nginx|httpd|haproxy|php-fpm)$`).matches(server.Name)
+}
 
 // controls matches calls of a server that control another, or only test something.
 const controls pattern = `^(\S*/)?((nginx|openresty|php-fpm\S*|httpd|apache2) (.* )?-(s ?\w+|t|T|v|V|k ?\w+)|` +

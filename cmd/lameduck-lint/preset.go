@@ -15,12 +15,11 @@ func wrongPreset(s *stop, report reporter) {
 		l.Preset == shim.AutoPreset || slices.Equal(given.Starts[0].Steps, s.server.Steps()) {
 		return
 	}
-	server := s.server.Name
-	switch {
+	switch server := s.server.Name; {
 	case given.Preset != nil:
 		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
-	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !s.isOpen() && s.starts():
+	case dropsAtTERM(s.server) && l.StopSignals == nil && l.Holds() && !s.isOpen() && s.starts():
 		report(l.line, "after the hold lameduck sends TERM, at which %s drops requests in flight; give "+
 			"--preset=%[1]s, unless the image sets LAMEDUCK_PRESET", server)
 	}
@@ -40,7 +39,7 @@ func stopSignal(s *stop, report reporter) {
 	}
 	o, l := s.entry.outline, &s.entry
 	isPHP := s.last != nil && s.last.program.base() == "php" // has no preset
-	inherits := given.line == 0 && s.signal != 0 && s.signal.String() != "TERM"
+	inherits := given.line == 0 && s.signal != 0 && s.signal != shim.TERM
 	switch {
 	case slices.Contains([]string{"KILL", "STOP"}, s.signal.String()):
 		report(given.line, "%s %v ends the container at once, or never; leave the line out", field, s.signal)
@@ -60,7 +59,7 @@ func stopSignal(s *stop, report reporter) {
 		if s.pod == nil {
 			remedy = "write STOPSIGNAL SIGTERM, or " + remedy
 		}
-		if s.server != nil && finishing[s.server.Name] == s.signal.String() {
+		if dropsAtTERM(s.server) && s.server.Steps()[0].Signal == s.signal {
 			remedy = "give --preset=" + s.server.Name
 		}
 		report(l.line, "the stop signal of %s is %v, which starts no stop: lameduck forwards it unchanged, at once; "+

@@ -2,6 +2,9 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // idle matches commands that serve nobody, and what only the shell knows.
@@ -48,13 +51,13 @@ func noExec(s *stop, report reporter) {
 // lameduck has waited. An init that signals the group gets ahead of a script's own handler.
 func cutAtTERM(s *stop, report reporter) {
 	last := cmp.Or(s.last, new(command)) // without words: the image's
-	if s.signal.String() != "TERM" || s.call != nil || s.Lifecycle.PreStop != nil || len(last.rewrites) > 0 {
+	if s.signal != shim.TERM || s.call != nil || s.Lifecycle.PreStop != nil || len(last.rewrites) > 0 {
 		return
 	}
-	if s.server != nil && finishing[s.server.Name] != "" && last.shell == "" {
+	if dropsAtTERM(s.server) && last.shell == "" {
 		remedy := "lifecycle: {preStop: {sleep: {seconds: 15}}}"
 		if s.pod == nil {
-			remedy = "STOPSIGNAL SIG" + finishing[s.server.Name]
+			remedy = fmt.Sprintf("STOPSIGNAL SIG%v", s.server.Steps()[0].Signal)
 		}
 		report(cmp.Or(s.Lifecycle.StopSignal.line, last.program.line), "the stop signal is TERM, at which %s drops "+
 			"requests in flight; write %s", s.server.Name, remedy)
@@ -67,7 +70,7 @@ func cutAtTERM(s *stop, report reporter) {
 		if server == nil || !c.group {
 			continue
 		}
-		if server.Name == "celery" || c.traps && c.shell != "" && finishing[server.Name] != "" {
+		if server.GroupCuts || c.traps && c.shell != "" && dropsAtTERM(server) {
 			report(c.program.line, "%s sends TERM to all processes, and so to those of %s, which drop what is in "+
 				"flight; %s", c.init, server.Name, remedy)
 		}
