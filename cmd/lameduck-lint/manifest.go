@@ -26,23 +26,6 @@ type object struct {
 	Template template
 }
 
-// metadata is that of an object or a pod.
-type metadata struct {
-	Name        word
-	Annotations map[string]word
-	Labels      map[string]word
-}
-
-// service is the specification of a Service.
-type service struct {
-	Selector map[string]word
-	Ports    []struct {
-		Protocol   string `yaml:"appProtocol"`
-		Port       word
-		TargetPort word `yaml:"targetPort"`
-	}
-}
-
 // template is a template of pods. In manifests without pods, there is another value under
 // the same key, or none.
 type template struct {
@@ -52,13 +35,6 @@ type template struct {
 
 // errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
 var errNoKind = errors.New("left out: no object has a kind, as in a Compose file")
-
-// manifest is what the objects of a file come to.
-type manifest struct {
-	pods      []*pod
-	services  []service
-	hasObject bool
-}
 
 // lintManifest returns the findings for a file of manifests, YAML or JSON, or errNoKind if no
 // document is a manifest. Values of types that a field does not take are left out: in some

@@ -48,6 +48,30 @@ func texts(words []word) (list []string) {
 	return list
 }
 
+// manifest is what the objects of a file come to.
+type manifest struct {
+	pods      []*pod
+	services  []service
+	hasObject bool
+}
+
+// metadata is that of an object or a pod.
+type metadata struct {
+	Name        word
+	Annotations map[string]word
+	Labels      map[string]word
+}
+
+// service is the specification of a Service.
+type service struct {
+	Selector map[string]word
+	Ports    []struct {
+		Protocol   string `yaml:"appProtocol"`
+		Port       word
+		TargetPort word `yaml:"targetPort"`
+	}
+}
+
 // pod is the specification of a pod.
 type pod struct {
 	Grace          word `yaml:"terminationGracePeriodSeconds"`

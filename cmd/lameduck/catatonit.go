@@ -19,8 +19,6 @@ type catatonit struct {
 
 const catatonitUsage = "catatonit [-ghLV] [--] PROGRAM [ARG...]"
 
-func newCatatonit() *dropin { return &dropin{new(catatonit), catatonitUsage, 1, 1, 1} }
-
 func (c *catatonit) answer() (string, int, bool) {
 	switch {
 	case c.Version:

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -34,50 +33,31 @@ type dropin struct {
 // exitDropin is the exit code of all inits for a usage error.
 const exitDropin = 1
 
-// newDropin has the inits by their names.
-var newDropin = map[string]func() *dropin{
-	"tini":        newTini,
-	"docker-init": newTini,
-	"dumb-init":   newDumbInit,
-	"catatonit":   newCatatonit,
-	"podman-init": newCatatonit,
+// newDropin returns the drop-in for the name of an init, or nil.
+func newDropin(name string) *dropin {
+	switch name {
+	case "tini", "docker-init":
+		return &dropin{new(tini), tiniUsage, exitNotFound, exitRefused, 1}
+	case "dumb-init":
+		return &dropin{new(dumbInit), dumbInitUsage, 2, 2, 2}
+	case "catatonit", "podman-init":
+		return &dropin{new(catatonit), catatonitUsage, 1, 1, 1}
+	}
+	return nil
 }
 
 // release is what follows the name of an init in a release, versions, architectures and kinds
 // of build: dumb-init_1.2.5_x86_64, tini-static-muslc-amd64, catatonit.x86_64.
-const release = `^([-_.](v?[0-9]+|static|muslc|musl|linux|x86_64|amd64|arm64|aarch64|arm|armel|armhf|armv6|armv7|` +
+const release = `([-_.](v?[0-9]+|static|muslc|musl|linux|x86_64|amd64|arm64|aarch64|arm|armel|armhf|armv6|armv7|` +
 	`i386|i686|ppc64el|ppc64le|s390x|mips64el|mips64le|riscv64|loong64|loongarch64))+$`
 
 // dropinFor returns the drop-in for the name that lameduck was called by, or nil.
 func dropinFor(argv0 string) *dropin {
 	base := filepath.Base(argv0)
-	for name, newDropin := range newDropin {
-		rest, ok := strings.CutPrefix(base, name)
-		if ok && (rest == "" || regexp.MustCompile(release).MatchString(rest)) {
-			return newDropin()
-		}
+	if d := newDropin(base); d != nil || base == "lameduck" {
+		return d
 	}
-	return nil
-}
-
-// helpAs returns the help under another name.
-func helpAs(usage string) string {
-	return "usage: " + usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
-}
-
-// runDropin is lameduck under another name.
-func runDropin(d *dropin, args, env []string) int {
-	code, err := startDropin(d, args, env)
-	if err == nil {
-		return code
-	}
-	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
-	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
-	var start *shim.StartError
-	if !errors.As(err, &start) {
-		return exitDropin
-	}
-	return d.startCode(start)
+	return newDropin(regexp.MustCompile(release).ReplaceAllString(base, ""))
 }
 
 // startCode returns the exit code for a program that could not be started.
@@ -89,18 +69,6 @@ func (d *dropin) startCode(err *shim.StartError) int {
 		return d.refused
 	}
 	return d.failed
-}
-
-func startDropin(d *dropin, args, env []string) (int, error) {
-	cfg, err := d.config(args, env)
-	if text, fd, ok := d.flags.answer(); ok {
-		return answerOn(fd, text), nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	warnIfDoubled(&cfg)
-	return shim.Run(cfg)
 }
 
 // config parses the flags into d, and returns the Config of lameduck's own variables, adjusted by d.
@@ -125,4 +93,13 @@ func (d *dropin) config(args, env []string) (shim.Config, error) {
 	}
 	cfg.LingerGiven = true // the other inits leave with their child
 	return cfg, d.flags.adjust(&cfg)
+}
+
+// runConfig returns the configuration of a command line of lameduck itself.
+func runConfig(args, env []string) (shim.Config, error) {
+	line, err := cli.Parse("run", args, env)
+	if err != nil {
+		return shim.Config{}, err
+	}
+	return line.Config()
 }

@@ -21,8 +21,6 @@ type dumbInit struct {
 
 const dumbInitUsage = "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]"
 
-func newDumbInit() *dropin { return &dropin{new(dumbInit), dumbInitUsage, 2, 2, 2} }
-
 func (d *dumbInit) answer() (string, int, bool) {
 	if d.Version {
 		return "dumb-init v1.2.5 (lameduck " + version + ")\n", syscall.Stderr, true

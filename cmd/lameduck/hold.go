@@ -41,6 +41,19 @@ func hold(args, env []string, warnings ...string) int {
 	return 0
 }
 
+// explain prints what a stop of a run or of a preStop hook would do, and does not start the
+// command.
+func explain(cfg shim.Config, asHook bool) int {
+	outline, err := shim.Review(cfg)
+	if err != nil {
+		return failIn(cfg.JSON, err)
+	}
+	for _, w := range outline.Warnings {
+		shim.Say("warning: "+w, cfg.JSON)
+	}
+	return answer(outline.Explain(asHook))
+}
+
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
 // PID 1, and asks nothing. Users at a terminal get errors at once.
 func isHook(line *cli.Line) bool {
@@ -101,13 +114,4 @@ func configOf(argv, env []string) (shim.Config, error) {
 		return d.config(argv[1:], env)
 	}
 	return runConfig(argv[1:], env)
-}
-
-// runConfig returns the configuration of a command line of lameduck itself.
-func runConfig(args, env []string) (shim.Config, error) {
-	line, err := cli.Parse("run", args, env)
-	if err != nil {
-		return shim.Config{}, err
-	}
-	return line.Config()
 }

@@ -1,11 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
+)
+
+// The exit codes of lameduck itself, as in env(1) and docker-run(1). All other codes are
+// the command's own, or 128+n.
+const (
+	exitFailed   = 125 // lameduck itself failed, or the flags are wrong
+	exitRefused  = 126 // the command was found but could not be executed
+	exitNotFound = 127
 )
 
 // Answers (--help, --version) go to standard output, or to the descriptor of the init that
@@ -46,3 +55,29 @@ func versionLine() string {
 	}
 	return "lameduck version " + cli.RecordedVersion(version) + ", a plain build (see docs/install.md)\n"
 }
+
+// fail prints an error and returns the exit code for it.
+func fail(err error) int { return failIn(false, err) }
+
+// failIn is fail with a choice of the form.
+func failIn(inJSON bool, err error) int {
+	shim.Say(err.Error(), inJSON)
+	var start *shim.StartError
+	switch {
+	case !errors.As(err, &start):
+		return exitFailed
+	case start.Missing():
+		return exitNotFound
+	case start.Refused():
+		return exitRefused
+	}
+	return exitFailed
+}
+
+// helpAs returns the help under another name.
+func helpAs(usage string) string {
+	return "usage: " + usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
+}
+
+// license is what other inits print for -l or -L.
+const license = "lameduck is licensed under the Apache License, Version 2.0.\n"

@@ -13,14 +13,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// The exit codes of lameduck itself, as in env(1) and docker-run(1). All other codes are
-// the command's own, or 128+n.
-const (
-	exitFailed   = 125 // lameduck itself failed, or the flags are wrong
-	exitRefused  = 126 // the command was found but could not be executed
-	exitNotFound = 127
-)
-
 // errNoCommand also names the usual reason: see "Understand how CMD and ENTRYPOINT interact"
 // in the Dockerfile reference, and the table of command and args in Kubernetes' "Define a
 // Command and Arguments for a Container".
@@ -141,33 +133,29 @@ func holdAnyway(line *cli.Line, args, env []string, err error) int {
 	return exitFailed
 }
 
-// explain prints what a stop of a run or of a preStop hook would do, and does not start the
-// command.
-func explain(cfg shim.Config, asHook bool) int {
-	outline, err := shim.Review(cfg)
-	if err != nil {
-		return failIn(cfg.JSON, err)
+// runDropin is lameduck under another name.
+func runDropin(d *dropin, args, env []string) int {
+	code, err := startDropin(d, args, env)
+	if err == nil {
+		return code
 	}
-	for _, w := range outline.Warnings {
-		shim.Say("warning: "+w, cfg.JSON)
+	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
+	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
+	var start *shim.StartError
+	if !errors.As(err, &start) {
+		return exitDropin
 	}
-	return answer(outline.Explain(asHook))
+	return d.startCode(start)
 }
 
-// fail prints an error and returns the exit code for it.
-func fail(err error) int { return failIn(false, err) }
-
-// failIn is fail with a choice of the form.
-func failIn(inJSON bool, err error) int {
-	shim.Say(err.Error(), inJSON)
-	var start *shim.StartError
-	switch {
-	case !errors.As(err, &start):
-		return exitFailed
-	case start.Missing():
-		return exitNotFound
-	case start.Refused():
-		return exitRefused
+func startDropin(d *dropin, args, env []string) (int, error) {
+	cfg, err := d.config(args, env)
+	if text, fd, ok := d.flags.answer(); ok {
+		return answerOn(fd, text), nil
 	}
-	return exitFailed
+	if err != nil {
+		return 0, err
+	}
+	warnIfDoubled(&cfg)
+	return shim.Run(cfg)
 }

@@ -26,8 +26,6 @@ type tini struct {
 
 const tiniUsage = "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]"
 
-func newTini() *dropin { return &dropin{new(tini), tiniUsage, exitNotFound, exitRefused, 1} }
-
 // answer begins the version as docker info wants, on standard output.
 func (t *tini) answer() (string, int, bool) {
 	switch {
@@ -38,9 +36,6 @@ func (t *tini) answer() (string, int, bool) {
 	}
 	return license, syscall.Stdout, t.License
 }
-
-// license is the text for -l.
-const license = "lameduck is licensed under the Apache License, Version 2.0.\n"
 
 func (t *tini) adjust(cfg *shim.Config) error {
 	if _, set := cli.Lookup(cfg.Env, "TINI_SUBREAPER"); set || t.Subreaper {

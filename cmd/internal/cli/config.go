@@ -9,11 +9,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// gave reports whether a flag or its variable was given.
-func (l *Line) gave(flag string) bool {
-	return slices.ContainsFunc(l.given, func(g Given) bool { return g.Name == flag })
-}
-
 // Values returns the configuration without checks. Invalid values are zero.
 func (l *Line) Values() shim.Config {
 	cfg := l.Settings

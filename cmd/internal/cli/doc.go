@@ -2,6 +2,7 @@
 // the help, and the errors for users. The program and its linter share the package.
 //
 //	grammar.go  the flags as a struct for kong: the fields of shim.Config, and a few more
+//	line.go     a command line: the flags that were given, and the faults
 //	parse.go    words and variables -> a Line, by kong's model of the flags
 //	values.go   the types of the values
 //	env.go      LAMEDUCK_* variables, and which of them the command does not get

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,44 +11,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim"
 )
-
-// Line is a command line with its environment. Command is set, and Env, which lacks the
-// variables of the flags.
-type Line struct {
-	Flags
-	Unknown []*shim.FlagError // variables that belong to no flag
-	Faults  []*shim.FlagError // words that are left out
-
-	name  string       // of the command: run, hold or watch
-	flags []*kong.Flag // of the command
-	given []Given
-}
-
-// Given is a value of a flag.
-type Given struct {
-	*kong.Flag
-	Text    string
-	Err     error // what is wrong with the value, a FlagError, or nil
-	fromEnv bool
-}
-
-// Given returns the values of flags: those on the command line, and then the variables.
-func (l *Line) Given() []Given { return l.given }
-
-func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
-
-// set gives the flag the value.
-func (g Given) set() error {
-	return g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)
-}
-
-// give gives a flag of the line a value. --help wins over an invalid one, which Config returns.
-func (l *Line) give(g Given) {
-	if err := g.set(); err != nil { // with the flag before it, as kong spells it
-		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, errors.Unwrap(err))}
-	}
-	l.given = append(l.given, g)
-}
 
 // Parse reads the arguments of a command: run (lameduck itself), hold or watch. Values are checked by
 // Config: --help wins. An error is the first fault, with the command that lists the flags. kong's
@@ -144,11 +105,6 @@ func read(args []string, flags []*kong.Flag, name string) (given []Given, comman
 func isNumber(word string) bool {
 	_, err := shim.ParseDuration(word)
 	return err == nil
-}
-
-// faultOf returns the fault of a flag or a word as it is given.
-func faultOf(word, what, remedy string) *shim.FlagError {
-	return &shim.FlagError{Flag: word, Err: errors.New(what), Remedy: remedy}
 }
 
 // unknown returns the fault of an unknown flag, so far without a remedy.
