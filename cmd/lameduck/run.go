@@ -120,15 +120,11 @@ func fromOutside() bool { return os.Getpid() != 1 && os.Getppid() == 0 }
 // slip in one word must not cost the hold. The flags count, before that word and after it, and the
 // hook fails at the end.
 func holdAnyway(line *cli.Line, args, env []string, err error) int {
-	before := args[:len(args)-len(line.Command)]
-	if len(before) > 0 && before[len(before)-1] == "--" {
-		before = before[:len(before)-1]
-	}
 	words := line.Command
 	if len(words) == 1 {
 		words = strings.Fields(words[0])
 	}
-	flags := slices.Concat(before, words[min(1, len(words)):])
+	flags := slices.Concat(args[:len(args)-len(line.Command)], words[min(1, len(words)):])
 	hold(flags, env, fmt.Sprintf("%v: holding as lameduck hold, which a preStop hook has to say", err))
 	return exitFailed
 }
