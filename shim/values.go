@@ -7,6 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -100,6 +101,9 @@ func ParseRequest(text string) (*Request, error) { return check.ParseRequest(tex
 
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
 func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
+
+// PortList returns ports in words: "53, 8125", or the first ones "and 9992 more".
+func PortList(ports []uint16) string { return report.PortList(ports) }
 
 // Quote returns a value from outside for a message: in quotes if the value could be mistaken
 // for a part of the message.

@@ -111,11 +111,11 @@ func (s *stop) assumedCall(args []word) *command {
 		first = args[0]
 	}
 	isOurs := func(v variable) bool { return strings.HasPrefix(v.Name.text, cli.Prefix) }
-	hasOurs := slices.ContainsFunc(s.Env, isOurs) || strings.Contains(s.Image, "lameduck")
-	s.dropIn = s.Command != nil && inits.matches(first.text) && hasOurs && s.hookCall == nil
+	hasOurs := s.hookCall == nil && (slices.ContainsFunc(s.Env, isOurs) || strings.Contains(s.Image, "lameduck"))
+	s.dropIn = hasOurs && s.Command != nil && inits.matches(first.text)
 	switch {
 	case s.Command == nil && startsWithFlag(args):
-	case s.dropIn || hasOurs && s.hookCall == nil && s.Command == nil:
+	case s.dropIn || hasOurs && s.Command == nil:
 		args = slices.Insert(args, 0, word{"--", first.line})
 	default:
 		return nil

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -41,28 +40,11 @@ func watch(args, env []string) int {
 	return 0
 }
 
-// maxShown is how many ports people are shown.
-const maxShown = 8
-
 // lineOf returns a view as one line.
 func lineOf(v shim.View) string {
+	ports := cmp.Or(shim.PortList(v.Ports), "none")
 	return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
-		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
-}
-
-// portsOf returns the ports that listen.
-func portsOf(v shim.View) string {
-	var list []string
-	for _, port := range v.Ports {
-		list = append(list, strconv.Itoa(int(port)))
-	}
-	switch n := len(list) - maxShown; {
-	case len(list) == 0:
-		return "none"
-	case n > 0:
-		list = append(list[:maxShown], fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(list, ", ")
+		v.Time.Format("15:04:05"), ports, v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
 }
 
 // verdict returns the losses so far, or the strictest condition that is met, and what keeps the
