@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -26,11 +27,8 @@ var dropinCalls string
 
 // TestDropinConfig: the configuration for each flag and variable of each init.
 func TestDropinConfig(t *testing.T) {
-	for row := range strings.Lines(dropinCalls) {
-		line, want, isRow := strings.Cut(row, "|")
-		if !isRow {
-			continue
-		}
+	for _, cells := range tables.Rows(dropinCalls) {
+		line, want := cells[0], cells[1]
 		env, name, args := splitCall(t, line)
 		base := shim.Config{Command: []string{"command"}, Level: shim.Warn}
 		if len(args)+len(env) > 0 {
@@ -41,7 +39,7 @@ func TestDropinConfig(t *testing.T) {
 		if err != nil {
 			got = "refused"
 		}
-		if got != strings.TrimSpace(want) {
+		if got != want {
 			t.Errorf("%s: %q, %v; want %q", line, got, err, want)
 		}
 		for _, entry := range env { // other variables are for the command

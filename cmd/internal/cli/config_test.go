@@ -10,22 +10,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim"
 )
-
-// rows returns the cells of a table's rows. Indented lines continue a row.
-func rows(table string) (list [][]string) {
-	for line := range strings.Lines(strings.ReplaceAll(table, "\n    ", " ")) {
-		cells := strings.Split(line, "|")
-		for i, cell := range cells {
-			cells[i] = strings.TrimSpace(cell)
-		}
-		if len(cells) > 1 {
-			list = append(list, cells)
-		}
-	}
-	return list
-}
 
 // wordsOf splits text as a shell does.
 func wordsOf(t *testing.T, text string) []string {
@@ -82,7 +69,7 @@ var configs string
 
 // TestConfig: every flag in every form, variables, and mistakes.
 func TestConfig(t *testing.T) {
-	for _, cells := range rows(configs) {
+	for _, cells := range tables.Rows(configs) {
 		var args, env []string
 		for _, word := range wordsOf(t, cells[0]) {
 			if word[0] != '-' && strings.Contains(word, "=") {
@@ -127,7 +114,7 @@ var badValues string
 // printable characters.
 func TestBadValues(t *testing.T) {
 	const forged = "'\x1b[2J\n\u202e\xff"
-	for _, cells := range rows(badValues) {
+	for _, cells := range tables.Rows(badValues) {
 		name, remedy := cells[0], cells[1]
 		for _, value := range append(wordsOf(t, cells[2]), forged) {
 			if value == forged {
@@ -149,7 +136,7 @@ func isLine(text string) bool {
 
 // FuzzConfig: any words and variables, which a zero byte separates, give a configuration or one line.
 func FuzzConfig(f *testing.F) {
-	for _, cells := range rows(configs) {
+	for _, cells := range tables.Rows(configs) {
 		f.Add(strings.ReplaceAll(cells[0], " ", "\x00"), strings.ReplaceAll(cells[0], " ", "\x00"))
 	}
 	f.Fuzz(func(t *testing.T, args, env string) {
@@ -180,7 +167,7 @@ func TestWords(t *testing.T) {
 
 // TestCommand: the command begins where the flags end.
 func TestCommand(t *testing.T) {
-	for _, cells := range rows(`
+	for _, cells := range tables.Rows(`
 		x y z                     | x y z
 		-- x -- y                 | x -- y
 		-d 1 -- -x                | -x
