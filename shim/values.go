@@ -102,6 +102,9 @@ func ParseRequest(text string) (*Request, error) { return check.ParseRequest(tex
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
 func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
 
+// InWords is fmt.Sprintf with durations in seconds, for people: "2 s", "2.83 s".
+func InWords(format string, args ...any) string { return report.InWords(format, args...) }
+
 // PortList returns ports in words: "53, 8125", or the first ones "and 9992 more".
 func PortList(ports []uint16) string { return report.PortList(ports) }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"strings"
-	"time"
 )
 
 // finding is a fault in a file, with the remedy.
@@ -27,11 +25,8 @@ func (f finding) String() string {
 	return f.Object + ", container " + f.Container + ": " + f.Text
 }
 
-// reporter adds a finding of a rule. Without a line, it is on the container's.
+// reporter adds a finding of a rule, with the words of shim.InWords. Without a line, it is on the container's.
 type reporter func(line int, format string, args ...any)
 
 // oneLine returns a text without the ends of its lines.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// seconds returns a time in seconds, with the unit.
-func seconds(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }

@@ -17,7 +17,7 @@ func (s *stop) graceText() string {
 	}
 	text += fmt.Sprint(s.grace.Seconds())
 	if s.sleep > 0 && !s.noneLeft {
-		text += ", of which the preStop sleep takes " + seconds(s.sleep)
+		text += shim.InWords(", of which the preStop sleep takes %s", s.sleep)
 	}
 	return text
 }
@@ -33,7 +33,7 @@ func graceTooShort(s *stop, report reporter) {
 	case s.sleep > 0:
 		report(s.sleepLine,
 			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; write %s",
-			seconds(s.sleep), s.graceText(), graceLine(s.sleep+30*time.Second))
+			s.sleep, s.graceText(), graceLine(s.sleep+30*time.Second))
 	case s.serves() || s.entry.Holds() || s.hold.Holds():
 		report(s.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", s.graceText(),
 			graceLine(30*time.Second))
@@ -61,14 +61,13 @@ func graceDiffers(s *stop, report reporter) {
 			how = "assumes"
 			fits = fits || !l.Holds() || s.isOpen()
 		}
-		consequence := fmt.Sprintf("the hold ends after %s, and could last %s",
-			seconds(told.MaxHold), seconds(right.MaxHold))
+		consequence := shim.InWords("the hold ends after %s, and could last %s", told.MaxHold, right.MaxHold)
 		switch {
 		case right.MaxHold == told.MaxHold:
 			consequence = "what it reports of a long stop comes at the wrong time"
 		case right.MaxHold < told.MaxHold:
-			consequence = "the hold may last " + seconds(told.MaxHold) +
-				", and KILL comes before the command has time to stop"
+			consequence = shim.InWords("the hold may last %s, and KILL comes before the command has time to stop",
+				told.MaxHold)
 		}
 		remedy := fmt.Sprintf("give --grace-period=%v", right.Grace.Seconds())
 		if s.pod.Grace.line == 0 && told.Grace > right.Grace && !told.GraceAssumed {
@@ -76,7 +75,7 @@ func graceDiffers(s *stop, report reporter) {
 		}
 		if !fits {
 			report(l.lineOf("grace-period"), "lameduck %s a grace period of %s, but %s: %s; %s",
-				how, seconds(told.Grace), s.graceText(), consequence, remedy)
+				how, told.Grace, s.graceText(), consequence, remedy)
 		}
 	}
 }
@@ -87,9 +86,9 @@ func preStopAddsUp(s *stop, report reporter) {
 	case s.hold.Holds():
 		report(s.sleepLine,
 			"the hook sleeps %s beside lameduck hold, which knows when traffic has stopped: they add up; leave the "+
-				"sleep out, or give --delay=%v instead", seconds(s.sleep), s.sleep.Seconds())
+				"sleep out, or give --delay=%v instead", s.sleep, s.sleep.Seconds())
 	case s.entry.outline != nil && s.entry.outline.MaxHold > 0:
 		report(s.sleepLine, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out",
-			seconds(s.sleep), seconds(s.entry.outline.MaxHold))
+			s.sleep, s.entry.outline.MaxHold)
 	}
 }

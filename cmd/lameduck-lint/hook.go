@@ -117,7 +117,7 @@ func stopsFirst(s *stop, report reporter) {
 			if s.Image == injected {
 				remedy = fmt.Sprintf("annotate the pod with %s: %q", daprWaits, most)
 			}
-			report(s.Name.line, "%s stops at once, up to %s before %s; %s", s.Name.text, seconds(most),
+			report(s.Name.line, "%s stops at once, up to %s before %s; %s", s.Name.text, most,
 				other.Name.text, remedy)
 			return
 		}

@@ -2,8 +2,9 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // rule is a kind of finding.
@@ -46,7 +47,7 @@ func judge(stops ...*stop) (found []finding) {
 	for _, s := range stops {
 		for _, r := range rules {
 			r.check(s, func(line int, format string, args ...any) {
-				text := oneLine(fmt.Sprintf(format, args...))
+				text := oneLine(shim.InWords(format, args...))
 				f := finding{Line: cmp.Or(line, s.Name.line, 1), Rule: r.name, Text: text}
 				if s.pod != nil {
 					f.Object, f.Container = s.pod.object, s.Name.text
