@@ -65,18 +65,17 @@ func run(args, env []string) int {
 	line, err := cli.Parse("run", args, env)
 	switch {
 	case err != nil:
-		return failWithout(line, args, env, err)
 	case line.Help:
 		return answer(line.HelpText())
 	case line.Version:
 		return answer(versionLine())
 	case len(line.Command) == 0 && !line.Explain:
-		return failWithout(line, args, env, errNoCommand)
+		err = errNoCommand
+	case fromOutside() && isHook(line):
+		err = shim.Find(line.Command, line.Env)
 	}
-	if fromOutside() && isHook(line) {
-		if err := shim.Find(line.Command, line.Env); err != nil {
-			return holdAnyway(line, args, env, err)
-		}
+	if err != nil {
+		return failWithout(line, args, env, err)
 	}
 	cfg, err := line.Config()
 	if err != nil {
