@@ -92,7 +92,6 @@ func FuzzFiles(f *testing.F) {
 		f.Add([]byte(r.text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		inContext := func(text []byte) ([]finding, error) { return lintDockerfile(text, os.DirFS("testdata/context")) }
 		for _, read := range []func([]byte) ([]finding, error){lintManifest, inContext} {
 			found, _ := read(text)
 			for _, finding := range found {

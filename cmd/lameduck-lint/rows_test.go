@@ -48,9 +48,14 @@ func rows(t testing.TB) (list []row) {
 	return list
 }
 
+// inContext returns the findings for a Dockerfile beside the files of testdata/context.
+func inContext(text []byte) ([]finding, error) {
+	return lintDockerfile(text, os.DirFS("testdata/context"))
+}
+
 // found returns the findings in a row.
 func (r row) found(t testing.TB) (list []string) {
-	read := func(text []byte) ([]finding, error) { return lintDockerfile(text, os.DirFS("testdata/context")) }
+	read := inContext
 	if strings.Contains(r.text, "\nkind: ") {
 		read = lintManifest
 	}

@@ -32,7 +32,6 @@ var readers = map[string]reader{
 		"gives (terminationGracePeriodSeconds, docker stop -t)")),
 	"condition": oneOf("condition", "elapsed, settled, quiet or drained",
 		shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained),
-	"paths":    one(parsePath),
 	"path":     one(parsePath),
 	"log":      one(parseTerminationLog),
 	"onstop":   one(parseOnStop),

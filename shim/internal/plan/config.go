@@ -40,7 +40,7 @@ type Config struct {
 	// The ceiling; 0: from the grace period.
 	MaxDelay time.Duration `group:"Hold:" type:"length" placeholder:"DUR" needs:"hold"`
 	// Paths: hold while any of them exists.
-	WaitGone []string `group:"Hold:" type:"paths" placeholder:"PATH"`
+	WaitGone []string `group:"Hold:" type:"path" placeholder:"PATH"`
 	// Hold until it answers 200 or refuses the connection; nil: no URL.
 	WaitURL *check.Request `group:"Hold:" name:"wait-url" type:"url" placeholder:"URL"`
 	// Close the connections that clients keep while they are idle, once nothing new comes.
