@@ -1,9 +1,7 @@
 package traffic
 
 import (
-	"cmp"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -59,9 +57,12 @@ func (s *series) add(a activity, at moment) {
 	s.activity.Add(a) // the last to end need not be the last to come
 }
 
-// period returns the period of the first rhythm that is regular, 0 without one. Evenly
-// interleaved probes look like a single probe.
+// period returns the period of the first rhythm that is regular, 0 without one, or without a series.
+// Evenly interleaved probes look like a single probe.
 func (s *series) period() time.Duration {
+	if s == nil {
+		return 0
+	}
 	for i := range s.rhythms {
 		if s.rhythms[i].regular(i + 1) {
 			return s.rhythms[i].gap
@@ -73,79 +74,16 @@ func (s *series) period() time.Duration {
 // counted returns the latest activity of a series that counts by a rule, and whether probes are
 // left out. Every other connection of an even series has twice its period, which proves nothing
 // about whole seconds.
-func (t *Tracker) counted(s *series, rule ProbeRule) (latest activity, leftOut bool) {
+func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, leftOut bool) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
-		lasts := r.last.at-r.first.at+minTolerance >= patience*t.cfg.QuietFor && r.equal >= minEqualGaps*(i+1)
+		lasts := r.last.at-r.first.at+minTolerance >= patience*quietFor && r.equal >= minEqualGaps*(i+1)
 		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
 		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
 			return r.first.before, true
 		}
 	}
 	return s.activity, false
-}
-
-// seriesOf returns the series of a connection, nil without a series. The bytes received may be
-// a byte too few, see [tcp.Socket.DiscountFIN].
-func (t *Tracker) seriesOf(c *ledger.Conn) *series {
-	key := keyOf(c)
-	for _, received := range [...]uint64{key.Received, key.Received + 1, key.Received - 1} {
-		key.Received = received
-		if found := t.probes[key]; found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-func (t *Tracker) leavesOutSeries(found *series) bool {
-	_, leftOut := t.counted(found, t.cfg.Probes)
-	return leftOut
-}
-
-// addToSeries adds a closed connection to the series of its key.
-func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
-	found := t.seriesOf(c)
-	if found == nil {
-		if len(t.probes) >= maxProbeKeys {
-			for key, other := range t.probes {
-				if other.period() == 0 { // without a rhythm, a series is traffic
-					t.closed.Add(other.activity)
-					delete(t.probes, key)
-				}
-			}
-		}
-		found = &series{}
-		t.probes[keyOf(c)] = found
-	}
-	found.add(c.Activity, came)
-	found.steady = found.steady || t.leavesOutSeries(found)
-}
-
-// addSeries adds the closed connections to the sample, but for what is left out, and returns the
-// activity without possible health probes.
-func (t *Tracker) addSeries() (others activity) {
-	y := &t.draft
-	before := y.activity
-	y.Add(t.closed)
-	y.shut = max(y.shut, t.shut)
-	others = y.activity
-	n := 0
-	for _, found := range t.probes {
-		latest, leftOut := t.counted(found, t.cfg.Probes)
-		if leftOut {
-			n++
-		}
-		y.Add(latest)
-		other, _ := t.counted(found, IgnoreProbes)
-		others.Add(other)
-	}
-	if n > maxProbes && t.cfg.Probes == IgnoreProbesPatiently {
-		t.cfg.Probes = CountProbes
-		y.activity = before
-		return t.addSeries()
-	}
-	return others
 }
 
 // Pattern is what looks like a health probe.
@@ -157,26 +95,6 @@ type Pattern struct {
 	Count    int // how many came since the trigger
 	Last     time.Time
 	LeftOut  bool // in the latest sample
-}
-
-// Patterns returns the patterns, the most frequent first.
-func (t *Tracker) Patterns() (list []Pattern) {
-	for key, found := range t.probes {
-		if period := found.period(); period > 0 {
-			leftOut := t.leavesOutSeries(found)
-			p := Pattern{
-				Peer: key.Peer, Port: key.Port, Received: key.Received, Period: period,
-				Count: found.count, Last: t.sample.Time(found.rhythms[0].last.at), LeftOut: leftOut,
-			}
-			// Sorting would make the program 15 kB larger.
-			at, _ := slices.BinarySearchFunc(list, p, func(a, b Pattern) int {
-				return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer),
-					cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port))
-			})
-			list = slices.Insert(list, at, p)
-		}
-	}
-	return list
 }
 
 // minPeriod is the shortest period of a health probe, and how far apart interleaved probes

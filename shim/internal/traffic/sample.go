@@ -1,7 +1,7 @@
 package traffic
 
 import (
-	"slices"
+	"net/netip"
 	"time"
 )
 
@@ -53,16 +53,28 @@ type LeftOut struct {
 	GivenUp  int `json:"given_up"`  // requests silent for MaxSilence, in the latest sample
 }
 
-// Sample returns the latest sample. An incomplete one meets no condition.
-func (t *Tracker) Sample() Sample {
-	t.arrivals.perSecond.Add(t.sample.Now-trigger, 0)
-	r := t.latest
-	r.PerSecond = slices.Clone(t.arrivals.perSecond)
-	r.Patterns = t.Patterns()
-	for _, p := range r.Patterns {
-		if p.LeftOut {
-			r.LeftOut.Probes += p.Count
-		}
-	}
-	return r
+// CauseKind is the kind of a Cause.
+type CauseKind uint8
+
+// The kinds. The fields of Cause that each kind sets are in parentheses.
+const (
+	NoCause         CauseKind = iota
+	NewConnections            // new connections (Peer, Port, At; Connections)
+	Bytes                     // bytes on an open connection (Peer, Port, At, Unanswered)
+	Requests                  // requests in flight (Peer, Port of the one silent longest; At, Connections, Unanswered)
+	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
+	AcceptQueue               // connections that the program has not accepted (Peer of any, Port, At, Connections)
+	OpenConnections           // connections that are open and idle (Peer of any, At, Connections)
+)
+
+// Cause is what kept a condition from being met last, for the report.
+type Cause struct {
+	Kind        CauseKind
+	Peer        netip.Addr
+	Port        uint16        // the local port
+	At          time.Time     // the last activity; of Requests and what is open or waits, the latest sample with any
+	Connections int           // how many; of NewConnections, how many in the last QuietFor
+	Period      time.Duration // of a Probe
+	Received    uint64        // of a Probe, bytes each time
+	Unanswered  bool          // of Bytes and Requests: a stream on which the program has never sent a byte
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// draft is a sample that is being taken.
-type draft struct {
+// fold is the judgment of a sample, as far as the sample has been read.
+type fold struct {
+	*Tracker
 	Sample
 	activity        // without probes that are left out, and without bytes on connections that were shut
-	shut     moment // when a byte moved on those last
+	shutAt   moment // when a byte moved on those last
 
 	wanted int // connections in accept queues that have sent something or are not shown
 
@@ -25,79 +26,81 @@ type draft struct {
 	unread bool         // bytes wait to be read by the program
 }
 
-// addConn adds the activity on a connection.
-func (y *draft) addConn(c *ledger.Conn, a activity) {
+// addActivity adds the activity on a connection.
+func (f *fold) addActivity(c *ledger.Conn, a activity) {
 	if c.Shut {
-		y.shut = max(y.shut, a.Moved)
+		f.shutAt = max(f.shutAt, a.Moved)
 		a.Moved = 0
 	}
-	y.Add(a)
+	f.Add(a)
 }
 
-// conclude completes the verdict on a sample.
-func (t *Tracker) conclude(y *draft, lastOther moment, shutSilence time.Duration) {
-	latest := y.activity
-	latest.Add(both(t.queuedAt))
-	v := &y.Verdict
-	y.NoneNewFor = t.silence(max(lastOther, t.queuedAt))
-	v.Settled = t.silentSince(latest.Opened) && t.sample.Now >= t.comeBackUntil()
-	v.Quiet = v.Settled && t.silentSince(latest.Moved) && t.silence(y.shut) >= shutSilence && y.InFlight == 0
-	y.Moved = max(y.Moved, y.shut)
-	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent
-	// Clients that never let go are all that remains: bytes move on open connections, and no new
-	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
-	// by themselves. A slow request may still be answered.
-	newest := max(t.arrivals.crowded, t.queuedAt)
-	v.Kept = !v.Quiet && !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor &&
-		t.silentSince(t.arrivals.latest) && t.silentSince(t.streamed) && y.InUse > 0 && !y.slow
-	v.Active = t.recent(max(latest.Opened, latest.Moved, y.shut)) || y.InFlight > 0
-	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
-	v.Stuck = !y.served && t.sample.Now-t.progressAt > max(stuckAfter, t.cfg.QuietFor)
-}
+// stuckAfter is how long connections may wait to be accepted, or requests to be read,
+// without any progress of the program.
+const stuckAfter = 10 * time.Second
 
 // KeptFor is for how many times QuietFor no new connection has come if clients that never
 // let go are all that remains: clients that keep connections through a balancer of the
 // transport layer, which moves only new connections.
 const KeptFor = 8
 
-// count adds an open connection to the sample.
-func (t *Tracker) count(c *ledger.Conn) {
-	y := &t.draft
-	y.addConn(c, c.Activity)
+// conclude completes the verdict.
+func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
+	latest := f.activity
+	latest.Add(both(f.queuedAt))
+	v := &f.Verdict
+	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
+	v.Settled = f.silentSince(latest.Opened) && f.sample.Now >= f.comeBackUntil()
+	v.Quiet = v.Settled && f.silentSince(latest.Moved) && f.silence(f.shutAt) >= shutSilence && f.InFlight == 0
+	v.Drained = v.Quiet && f.lasting.Connections == 0 && !f.unsent
+	// Clients that never let go are all that remains: bytes move on open connections, and no new
+	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
+	// by themselves. A slow request may still be answered.
+	newest := max(f.arrivals.crowded, f.queuedAt)
+	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(newest) >= KeptFor*f.cfg.QuietFor &&
+		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
+	v.Active = f.recent(max(latest.Opened, latest.Moved, f.shutAt)) || f.InFlight > 0
+	v.NoSockets = v.NoSockets && f.Open == 0 && f.InFlight == 0
+	v.Stuck = !f.served && f.sample.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
+}
+
+// count adds an open connection.
+func (f *fold) count(c *ledger.Conn) {
+	f.addActivity(c, c.Activity)
 	isGone := ledger.PeerGone(&c.Socket)
 	switch {
-	case !c.Accepted:
-		t.queued = c.Remote.Addr()
-		if c.Unread == 0 {
-			y.wanted--
+	case c.Accepted:
+		f.acceptedOn[c.Local.Port()] = true
+		if !c.Before.Accepted && !f.sample.Baseline {
+			f.progressAt = f.sample.Now
 		}
 	default:
-		t.accepted[c.Local.Port()] = true
-		if !c.Before.Accepted && !t.sample.Baseline {
-			t.progressAt = t.sample.Now
+		f.queued = c.Remote.Addr()
+		if c.Unread == 0 {
+			f.wanted--
 		}
 	}
-	if t.recent(c.Moved) {
-		y.InUse++
+	if f.recent(c.Moved) {
+		f.InUse++
 		if isStream(c) {
-			t.streamed = t.sample.Now
+			f.streamed = f.sample.Now
 		}
 	}
 	if c.State == tcp.Established {
-		y.Open++
+		f.Open++
 	}
 	switch {
 	case isGone:
-		y.LeftOut.Gone++
+		f.LeftOut.Gone++
 	case c.State == tcp.Established:
-		y.lasting.Connections++
-		y.lasting.Peer = c.Remote.Addr()
+		f.lasting.Connections++
+		f.lasting.Peer = c.Remote.Addr()
 	}
 	if c.New && ledger.ReceivedNothing(&c.Socket) {
-		y.LeftOut.Bare++
+		f.LeftOut.Bare++
 	}
-	y.unsent = y.unsent || c.Unsent > 0 && !isGone
-	y.bytesUnknown = y.bytesUnknown || c.Accepted && !c.HasInfo && ledger.IsOpen(&c.Socket)
+	f.unsent = f.unsent || c.Unsent > 0 && !isGone
+	f.bytesUnknown = f.bytesUnknown || c.Accepted && !c.HasInfo && ledger.IsOpen(&c.Socket)
 }
 
 // isStream reports whether the program has sent for a second or more without a byte from the peer: a
@@ -108,35 +111,34 @@ func isStream(c *ledger.Conn) bool { return c.SendsSince != 0 && c.Moved-c.Sends
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
 
-// countRequest adds the request on a connection to the sample. Silence counts from the
+// countRequest adds the request on a connection. Silence counts from the
 // trigger, so that no slow request is cut for what it did before.
-func (t *Tracker) countRequest(c *ledger.Conn) {
-	y := &t.draft
+func (f *fold) countRequest(c *ledger.Conn) {
 	state := c.Request
-	y.unread = y.unread || c.Unread > 0
-	unheard := c.Shut && c.Unread > 0 && t.silence(c.Moved) >= slowAfter // the server reads no more
-	givenUp := unheard || t.silence(c.Moved) >= t.cfg.MaxSilence
+	f.unread = f.unread || c.Unread > 0
+	unheard := c.Shut && c.Unread > 0 && f.silence(c.Moved) >= slowAfter // the server reads no more
+	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if isStream(c) && t.sample.Now-c.Moved < time.Second || c.Notified && t.recent(c.Moved) {
-			y.Streams++
+		if isStream(c) && f.sample.Now-c.Moved < time.Second || c.Notified && f.recent(c.Moved) {
+			f.Streams++
 		}
 	case givenUp:
-		y.LeftOut.GivenUp++
+		f.LeftOut.GivenUp++
 	default:
-		if y.oldest == nil || c.Moved < y.oldest.Moved {
-			y.oldest = c
+		if f.oldest == nil || c.Moved < f.oldest.Moved {
+			f.oldest = c
 		}
-		y.InFlight++
+		f.InFlight++
 		if c.Unread == 0 || c.PartlyRead() {
-			y.served = true
+			f.served = true
 		}
-		if state == ledger.InFlight && t.silence(c.WaitsSince) >= slowAfter {
-			y.slow = true
+		if state == ledger.InFlight && f.silence(c.WaitsSince) >= slowAfter {
+			f.slow = true
 		}
 	}
-	if !givenUp && t.atRisk(&c.Socket, state) {
-		y.AtRisk++
+	if !givenUp && f.atRisk(&c.Socket, state) {
+		f.AtRisk++
 	}
 }
 

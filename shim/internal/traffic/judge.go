@@ -1,0 +1,235 @@
+package traffic
+
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Judge judges a sample. On connections that were shut no byte must have moved for shutSilence.
+// The sample is read until the next call.
+func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
+	if sample.Now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+		t.progressAt = sample.Now
+	}
+	t.sample = sample
+	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections}}
+	f.NoSockets = true
+	for i := range sample.Others {
+		f.addOther(&sample.Others[i])
+	}
+	for _, c := range sample.Conns {
+		if c.Side == ledger.Clients {
+			f.addConn(c)
+		}
+	}
+	f.addUnseen()
+	if sample.Incomplete {
+		t.latest.Verdict = Verdict{Incomplete: true}
+	} else {
+		f.finish(shutSilence)
+	}
+	t.latest.Accepted = t.arrivals.accepted
+	t.latest.More = t.latest.More || !sample.MissedAt.IsZero()
+}
+
+// addOther adds a socket that is no connection.
+func (f *fold) addOther(s *ledger.Other) {
+	switch {
+	case s.Side != ledger.Clients:
+	case s.State == tcp.Listen:
+		f.NoSockets = false
+		f.wanted += int(s.Unread)
+	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
+		f.LeftOut.HalfOpen++
+		if s.Retries == 0 {
+			f.AtRisk++
+		}
+	}
+}
+
+// addConn adds a connection. The program has made progress if it has read or sent a byte.
+func (f *fold) addConn(c *ledger.Conn) {
+	now := f.sample.Now
+	if c.Served {
+		f.progressAt = now
+	}
+	switch c.Fate {
+	case ledger.Shown:
+		f.countNew(c, now)
+		f.count(c)
+		f.countRequest(c)
+		f.noteActivity(c)
+	case ledger.Closed:
+		f.countNew(c, c.Ended)
+		f.addClosed(c)
+	case ledger.Missing: // that may be activity
+		f.addActivity(c, activity{Opened: c.Opened, Moved: now})
+	case ledger.Lost:
+		f.countNew(c, now)
+		f.forget(c, c.Opened)
+		f.progressAt = now // perhaps
+	}
+}
+
+// countNew counts a connection that has come, and notes its first bytes.
+func (t *Tracker) countNew(c *ledger.Conn, at moment) {
+	a := &t.arrivals
+	if c.First && c.New {
+		a.shown++
+		a.count(at-trigger, a.shown)
+	}
+	if c.Opened == 0 || c.Before.Opened != 0 {
+		return
+	}
+	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
+		return
+	}
+	if c.Opened-a.latest < t.cfg.QuietFor {
+		a.crowded = max(a.crowded, c.Opened)
+	}
+	a.latest = max(a.latest, c.Opened)
+}
+
+// addClosed adds a connection whose end an event has reported.
+func (t *Tracker) addClosed(c *ledger.Conn) {
+	if c.Info.Sent > 0 {
+		t.acceptedOn[c.Local.Port()] = true
+	}
+	if c.New && c.Opened == 0 {
+		t.bare++
+	}
+	came := c.Ended
+	if !c.Unseen {
+		came -= c.Info.LastReceived
+	}
+	t.forget(c, came)
+}
+
+// forget keeps only the activity of a closed connection. One that may be a health probe joins
+// the series of its key; came is when the last byte was received.
+func (t *Tracker) forget(c *ledger.Conn, came moment) {
+	switch {
+	case c.Shut || c.Notified:
+		t.closed.Add(activity{Opened: c.Opened})
+		t.shut = max(t.shut, c.Moved)
+	case c.Opened == 0 || t.sample.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
+		t.closed.Add(c.Activity)
+	default:
+		t.addToSeries(c, came)
+	}
+	t.noteActivity(c)
+}
+
+// finish makes the verdict that of the latest complete sample. After an incomplete sample the
+// program may have made progress. What clients do is no progress.
+func (f *fold) finish(shutSilence time.Duration) {
+	waiting := f.longestQueue()
+	if waiting.Connections == 0 && !f.unread || f.bytesUnknown || f.latest.Incomplete {
+		f.progressAt = f.sample.Now
+	}
+	now := f.sample.Now
+	if f.sample.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
+		if now >= f.comeBackUntil() {
+			f.turnedAwayFrom = now
+		}
+		f.turnedAwayAt = now
+	}
+	if waiting.Connections == 0 && now < f.comeBackUntil() {
+		waiting = Cause{Kind: AcceptQueue, Peer: f.queued, Connections: 1}
+	}
+	others := f.addSeries()
+	f.conclude(others.Opened, shutSilence)
+	f.Moved = max(f.Moved, f.shutAt)
+	f.LastNew = f.sample.Time(f.Opened)
+	f.LastByte = f.sample.Time(f.Moved)
+	f.LastOther = f.sample.Time(others.Opened)
+	f.LastUse = f.sample.Time(others.Moved)
+	f.Cause = f.cause(waiting)
+	f.More = f.latest.More
+	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
+	f.LeftOut.Bare += f.bare
+	f.latest = f.Sample
+}
+
+// longestQueue returns the longest accept queue in which connections wait for the program, without
+// any if no connection waits. A connection to a port that the program never accepts from does not
+// wait, unless the connection has sent something or is not shown.
+func (f *fold) longestQueue() (longest Cause) {
+	for i := range f.sample.Others {
+		s := &f.sample.Others[i]
+		n := int(s.Unread)
+		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
+		port := s.Local.Port()
+		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
+			longest = Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, Connections: n}
+			f.queuedAt = f.sample.Now
+		}
+	}
+	return longest
+}
+
+// secondTry is how long after its first try a client tries again at the latest: TCP_TIMEOUT_FALLBACK in
+// include/net/tcp.h.
+const secondTry = 3 * time.Second
+
+// comeBackUntil returns until when the clients that were turned away try again: each doubles the time
+// between two tries. Of most of them no socket is left.
+func (t *Tracker) comeBackUntil() moment {
+	return t.turnedAwayAt + (t.turnedAwayAt - t.turnedAwayFrom) + secondTry
+}
+
+// addUnseen adds connections and bytes that the kernel has counted and no sample shows.
+func (f *fold) addUnseen() {
+	a := &f.arrivals
+	rest := &f.sample.Rest
+	now := f.sample.Now
+	if f.sample.NewSource { // connections may have come between the last sample of the former source and now
+		f.queuedAt = now
+	}
+	if !rest.MissedAt.IsZero() {
+		f.markActive(f.sample.Moment(rest.MissedAt))
+	}
+	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
+		f.Add(both(now))
+	}
+	if rest.Accepted > 0 {
+		f.markActive(now)
+		a.count(now-trigger, rest.Accepted)
+	}
+	if rest.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
+		f.closed.Add(activity{Moved: now})
+	}
+}
+
+// markActive notes activity whose connection is not known yet.
+func (t *Tracker) markActive(at moment) {
+	t.closed.Add(both(at))
+	t.arrivals.crowded = max(t.arrivals.crowded, at)
+}
+
+// addSeries adds the closed connections to the sample, but for what is left out, and returns the
+// activity without possible health probes.
+func (f *fold) addSeries() (others activity) {
+	before := f.activity
+	f.Add(f.closed)
+	f.shutAt = max(f.shutAt, f.shut)
+	others = f.activity
+	n := 0
+	for _, found := range f.probes {
+		latest, leftOut := found.counted(f.cfg.Probes, f.cfg.QuietFor)
+		if leftOut {
+			n++
+		}
+		f.Add(latest)
+		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
+		others.Add(other)
+	}
+	if n > maxProbes && f.cfg.Probes == IgnoreProbesPatiently {
+		f.cfg.Probes = CountProbes
+		f.activity = before
+		return f.addSeries()
+	}
+	return others
+}
