@@ -57,22 +57,18 @@ func (r *Result) hasEnded(port uint16) bool {
 func (t *Tracker) updatePorts() {
 	r := &t.result
 	r.Listening = nil
-	for port, seen := range t.listens {
-		if seen.Equal(t.sample.At) {
-			r.Listening = append(r.Listening, port)
-			continue
-		}
-		delete(t.listens, port)
-		end := End{Port: port, At: t.sample.ReadAt, since: seen}
-		if at, known := t.closedAt[port]; known {
-			end.At, end.since = at, at
-		}
-		r.addEnd(end)
-	}
-	// A sample may list a listener whose event comes before the sample ends.
-	for port, at := range t.closedAt {
-		if at.Before(t.sample.At) {
-			delete(t.closedAt, port)
+	for number, p := range t.ports {
+		switch {
+		case p.listened.Equal(t.sample.At):
+			r.Listening = append(r.Listening, number)
+		case !p.listened.IsZero():
+			end := End{Port: number, At: t.sample.ReadAt, since: p.listened}
+			if !p.closedAt.Before(p.listened) {
+				end.At, end.since = p.closedAt, p.closedAt
+			}
+			r.addEnd(end)
+			p.listened = time.Time{}
+			t.ports[number] = p
 		}
 	}
 	slices.Sort(r.Listening)
@@ -83,15 +79,6 @@ func (t *Tracker) updatePorts() {
 		}
 		return returned
 	})
-}
-
-// forget forgets what was counted: no port is left that has ended.
-func (t *Tracker) forget(probes []traffic.Pattern) {
-	t.result = Result{Listening: t.result.Listening, Returned: t.result.Returned}
-	t.lost = 0
-	clear(t.leftovers)
-	clear(t.left)
-	t.probes = probes
 }
 
 // countOpen counts the connections that the server has not closed, or closes.
@@ -121,7 +108,10 @@ func (r *Result) addEnd(e End) {
 func (t *Tracker) countCut(missed bool) {
 	r := &t.result
 	r.CutAtLeast = r.CutAtLeast || missed && len(r.Ends) > 0
-	t.recent = slices.DeleteFunc(t.recent, func(c closed) bool {
+	for key, c := range t.closed {
+		if c.counted {
+			continue
+		}
 		for i := range r.Ends {
 			e := &r.Ends[i]
 			if c.port != 0 && c.port != e.Port || c.at.Before(e.since.Add(-justBefore)) {
@@ -130,35 +120,32 @@ func (t *Tracker) countCut(missed bool) {
 			if c.port != 0 {
 				e.Cut++
 			}
-			if c.finAcked {
-				t.left[c.key] = c.port
-			}
-			t.leftovers[c.key] = notShown
-			return true
+			c.counted = true
+			break
 		}
-		return t.sample.At.Sub(c.at) > LateEvent+justBefore
-	})
+		if !c.counted && t.sample.At.Sub(c.at) > LateEvent+justBefore {
+			delete(t.closed, key)
+		}
+	}
 }
 
 // countLeftovers counts the connections that ended with a reset, which refused nobody:
 // neither a list of sockets shows them, nor has the client closed its end. Nobody waited on one whose
 // client had closed it first.
 func (t *Tracker) countLeftovers() {
-	for key, l := range t.leftovers {
-		if l != shown {
-			delete(t.leftovers, key)
-		}
-		if l != notShown {
+	for key, c := range t.closed {
+		switch {
+		case !c.counted:
 			continue
-		}
-		port, left := t.left[key]
-		delete(t.left, key)
-		if !left {
+		case c.shown:
+			c.shown = false
+			continue
+		case !c.finAcked:
 			t.expected++
-			continue
 		}
+		delete(t.closed, key)
 		for i := range t.result.Ends {
-			if e := &t.result.Ends[i]; e.Port == port {
+			if e := &t.result.Ends[i]; c.finAcked && e.Port == c.port {
 				e.Cut--
 			}
 		}
@@ -175,9 +162,7 @@ func (t *Tracker) countRefused() {
 		r.Uncounted = t.sample.Uncounted
 		return
 	}
-	lost := max(int(t.sample.Resets)-t.expected, 0)
-	n := lost - t.lost
-	t.lost = lost
+	n := max(int(t.sample.Resets)-t.expected, 0) - r.Refused - r.OfProbes
 	if n == 1 && t.isProbe() {
 		r.OfProbes++
 		return

@@ -14,38 +14,34 @@ type Tracker struct {
 	result Result
 	sample *ledger.Sample // the current
 
-	serves   map[uint16]bool      // ports that have listened and are not followed
-	listens  map[uint16]time.Time // the latest sample in which each port listened
-	closedAt map[uint16]time.Time // when the latest listener of each port closed, by its event
-	resetAt  map[uint16]time.Time // when the program first reset a connection of each port
-	probes   []traffic.Pattern    // health probes, as of the latest sample without an ended port
-	serving  serving              // as of that sample
+	ports   map[uint16]port
+	probes  []traffic.Pattern // health probes, as of the latest sample without an ended port
+	serving serving           // as of that sample
 
-	recent    []closed            // connections that have closed with a request in flight
-	leftovers map[uint64]leftover // of such connections, by ConnKey
-	left      map[uint64]uint16   // their ports, if the client has left should the kernel keep nothing
-	expected  int                 // OutRsts, had no connection been refused since the first end of a port
-	lost      int                 // resets beyond that, as of the sample before
+	closed   map[uint64]*closed // by ConnKey
+	expected int                // OutRsts, had no connection been refused since the first end of a port
 }
 
-// closed is a connection that the server's end has closed.
+// port is a local port.
+type port struct {
+	ignored  bool      // has listened, and is not followed
+	listened time.Time // the latest sample in which it was followed and listened; zero: it does not listen
+	closedAt time.Time // when the latest listener closed, by its event
+	resetAt  time.Time // when the program first reset a connection
+}
+
+// closed is a connection that the server's end has closed with a request in flight.
 type closed struct {
 	port     uint16 // 0: the request was sent from here
-	key      uint64 // a ConnKey
 	at       time.Time
-	finAcked bool // both ends know that the server's has closed: there was no reset
+	finAcked bool // both ends know that the server's has closed: if the kernel keeps nothing, the client has left
+	counted  bool // as closed by the end of a port
+
+	// The latest sample shows what the kernel keeps of the connection until the client closes it
+	// too (TIME_WAIT) or sends more, which is answered with a reset. It keeps nothing if the client
+	// has closed first.
+	shown bool
 }
-
-// leftover is what the kernel keeps of a connection that the server has closed, until the
-// client closes it too (TIME_WAIT) or sends more, which is answered with a reset. It keeps nothing if
-// the client has closed first.
-type leftover uint8
-
-const (
-	notShown leftover = iota // in the current sample
-	shown
-	clientClosed
-)
 
 // serving is what tells clients' resets from those of others.
 type serving struct {
@@ -63,23 +59,15 @@ const justBefore = 250 * time.Millisecond
 const LateEvent = 500 * time.Millisecond
 
 // New returns a Tracker. No port listens yet.
-func New() *Tracker {
-	return &Tracker{
-		serves: map[uint16]bool{}, listens: map[uint16]time.Time{}, closedAt: map[uint16]time.Time{},
-		resetAt: map[uint16]time.Time{}, leftovers: map[uint64]leftover{}, left: map[uint64]uint16{},
-	}
-}
+func New() *Tracker { return &Tracker{ports: map[uint16]port{}, closed: map[uint64]*closed{}} }
 
 // NeedsTimeWait reports whether the next sample needs the sockets in TIME_WAIT.
-func (t *Tracker) NeedsTimeWait() bool { return len(t.leftovers) > 0 }
+func (t *Tracker) NeedsTimeWait() bool { return len(t.closed) > 0 && len(t.result.Ends) > 0 }
 
 // Judge adds a sample, beside which probes look like health probes, and returns the result.
 func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result {
 	t.sample = sample
 	t.result.Returned = nil
-	for key := range t.leftovers {
-		t.leftovers[key] = notShown
-	}
 	for i := range sample.Others {
 		t.addOther(&sample.Others[i])
 	}
@@ -94,13 +82,14 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 	}
 	if !sample.Incomplete {
 		t.updatePorts()
-		if len(t.result.Ends) == 0 {
-			t.noteServing()
-			t.forget(probes)
-			t.expected = int(sample.Resets) + uncounted
-		}
 		t.countOpen()
 		t.countLeftovers()
+		if len(t.result.Ends) == 0 { // nothing that was counted matters
+			t.noteServing()
+			t.result = Result{Listening: t.result.Listening, Returned: t.result.Returned}
+			t.probes = probes
+			t.expected = int(sample.Resets) + uncounted
+		}
 	}
 	t.countCut(!sample.MissedAt.IsZero())
 	t.countRefused()
@@ -109,17 +98,20 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 
 // addOther adds a socket that is no connection.
 func (t *Tracker) addOther(s *ledger.Other) {
-	port := s.Local.Port()
+	number := s.Local.Port()
+	p := t.ports[number]
 	switch {
 	case s.State == tcp.Close:
-		t.closedAt[port] = t.readAt(s.At)
+		p.closedAt = t.readAt(s.At)
 	case s.State != tcp.Listen:
 		t.noteLeftover(&s.Socket)
+		return
 	case s.Side == ledger.Ignored:
-		t.serves[port] = true
+		p.ignored = true
 	default:
-		t.listens[port] = t.sample.At
+		p.listened = t.sample.At
 	}
+	t.ports[number] = p
 }
 
 // readAt returns when an event was read: of one that came during the sample, no earlier than TERM,
@@ -133,16 +125,14 @@ func (t *Tracker) readAt(at time.Time) time.Time {
 
 // noteLeftover notes that the sample shows a socket, if the server has closed it.
 func (t *Tracker) noteLeftover(s *tcp.Socket) {
-	if ledger.IsOpen(s) {
-		return
-	}
 	key := ledger.ConnKey(s.Local, s.Remote)
-	if _, found := t.leftovers[key]; found {
-		delete(t.left, key)
-		t.leftovers[key] = shown
-		if s.State == tcp.TimeWait {
-			t.leftovers[key] = clientClosed
-		}
+	c := t.closed[key]
+	switch {
+	case ledger.IsOpen(s) || c == nil || !c.counted:
+	case s.State == tcp.TimeWait:
+		delete(t.closed, key)
+	default:
+		c.shown, c.finAcked = true, false
 	}
 }
 
@@ -156,16 +146,16 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		return t.addClosed(c)
 	case ledger.Lost:
 		if c.Side != ledger.Ignored && c.Accepted && t.inFlight(c.LastOpen()) {
-			t.addCut(c.LastOpen(), t.sample.Time(c.Seen))
+			t.addCut(c.LastOpen(), c.Local.Port(), t.sample.Time(c.Seen))
 		}
 	}
 	return false
 }
 
-// addCut adds a connection that has closed with a request in flight.
-func (t *Tracker) addCut(s *tcp.Socket, at time.Time) {
+// addCut adds a connection that has closed with a request in flight, the port 0 if it was sent from here.
+func (t *Tracker) addCut(s *tcp.Socket, port uint16, at time.Time) {
 	finAcked := s.State == tcp.Close && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
-	t.recent = append(t.recent, closed{s.Local.Port(), ledger.ConnKey(s.Local, s.Remote), at, finAcked})
+	t.closed[ledger.ConnKey(s.Local, s.Remote)] = &closed{port: port, at: at, finAcked: finAcked && port != 0}
 }
 
 // recently is how long others that reset connections are remembered.
@@ -247,26 +237,27 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 		t.resets(port)
 		return true
 	case isReset:
-		t.addCut(before, at)
+		t.addCut(before, port, at)
 	case !t.follows(port):
-		waits := c.Info.LastSent < c.Info.LastReceived && !t.serves[port] && !t.follows(c.Remote.Port())
+		waits := c.Info.LastSent < c.Info.LastReceived && !t.ports[port].ignored && !t.follows(c.Remote.Port())
 		if waits { // a request of a proxy, whose response will be reset
-			t.recent = append(t.recent, closed{0, ledger.ConnKey(c.Local, c.Remote), at, false})
+			t.addCut(&c.Socket, 0, at)
 		}
 	case c.Side != ledger.Ignored && t.wasCut(c):
-		t.addCut(&c.Socket, at)
+		t.addCut(&c.Socket, port, at)
 	}
 	return false
 }
 
 // resets reports whether the program of a port resets connections as long as it listens, such as one
 // that sets SO_LINGER to 0: those that the end of its listener resets were hardly waiting to be accepted.
-func (t *Tracker) resets(port uint16) bool {
-	first, found := t.resetAt[port]
-	if !found {
-		t.resetAt[port] = t.sample.At
+func (t *Tracker) resets(number uint16) bool {
+	p := t.ports[number]
+	if p.resetAt.IsZero() {
+		p.resetAt = t.sample.At
+		t.ports[number] = p
 	}
-	return found && t.listens[port].After(first)
+	return p.listened.After(p.resetAt)
 }
 
 // wasCut reports whether a connection was closed with a request in flight. What has moved since
@@ -286,6 +277,5 @@ func (t *Tracker) wasCut(c *ledger.Conn) bool {
 
 // follows reports whether a port listens, or has listened and ended.
 func (t *Tracker) follows(port uint16) bool {
-	_, listens := t.listens[port]
-	return listens || t.result.hasEnded(port)
+	return !t.ports[port].listened.IsZero() || t.result.hasEnded(port)
 }
