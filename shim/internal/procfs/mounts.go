@@ -8,7 +8,6 @@ import (
 
 // Mount is a line of proc_pid_mountinfo(5).
 type Mount struct {
-	Root    string // the part of the file system that is mounted; outside our cgroup namespace it begins with /..
 	Point   string
 	Kind    string
 	Options string // the file system's own
@@ -27,7 +26,7 @@ func parseMounts(text string) (mounts []Mount) {
 		before, after, _ := strings.Cut(line, " - ")
 		where, what := strings.Fields(before), strings.Fields(after)
 		if len(where) >= 6 && len(what) >= 3 {
-			mounts = append(mounts, Mount{unescape(where[3]), unescape(where[4]), what[0], what[2]})
+			mounts = append(mounts, Mount{unescape(where[4]), what[0], what[2]})
 		}
 	}
 	return mounts
@@ -54,20 +53,6 @@ func unescape(s string) string {
 		s = strings.ReplaceAll(s, escaped[1:], escaped[:1])
 	}
 	return s
-}
-
-// CgroupPath returns the path of our control group in the hierarchy of version 2, or "" if
-// we are in none.
-func (r Root) CgroupPath() (string, error) {
-	text, err := os.ReadFile(r.path(Self, "cgroup"))
-	return cgroupPath(string(text)), err
-}
-
-// cgroupPath returns the path in the line "0::PATH" of proc_pid_cgroup(5).
-func cgroupPath(membership string) string {
-	_, path, _ := strings.Cut("\n"+membership, "\n0::")
-	path, _, _ = strings.Cut(path, "\n")
-	return path
 }
 
 // SharesCgroups reports whether a process is in our control groups, or in groups below, by

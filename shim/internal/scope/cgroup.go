@@ -1,12 +1,11 @@
 package scope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -45,9 +44,15 @@ func readCgroups(proc procfs.Root, own uint64) CgroupIDs {
 	if !ids.usable() {
 		return ids
 	}
-	dir, err := ownGroup(proc, own)
-	if err == nil {
-		ids.Below, err = below(dir)
+	mounts, err := proc.Mounts()
+	found := false
+	for _, m := range mounts {
+		if m.Kind == "cgroup2" && !found {
+			found, err = ids.add(m.Point, false)
+		}
+	}
+	if !found {
+		err = cmp.Or(err, errors.New("cannot find our own control group in a cgroup2 file system"))
 	}
 	if err != nil {
 		ids.Err = fmt.Errorf("cannot list the control groups below ours: %w", err)
@@ -55,40 +60,32 @@ func readCgroups(proc procfs.Root, own uint64) CgroupIDs {
 	return ids
 }
 
-// ownGroup returns the directory of our group: the path in /proc/self/cgroup, or, if a
-// mount from outside our cgroup namespace hides that path, any directory with the id.
-func ownGroup(proc procfs.Root, own uint64) (string, error) {
-	path, err := proc.CgroupPath()
-	if err != nil {
-		return "", err
+// add adds a group, if it is below ours, and those below, and reports whether one of them is ours. A
+// mount may show any part of the hierarchy, under any path. What cannot be read elsewhere is left out.
+// filepath.WalkDir would sort the groups, which costs 15 KB of program.
+func (c *CgroupIDs) add(dir string, isBelow bool) (found bool, err error) {
+	id := inode(dir)
+	if isBelow && id != 0 { // else removed meanwhile
+		c.Below = append(c.Below, id)
 	}
-	mounts, err := proc.Mounts()
-	if err != nil {
-		return "", err
+	found = isBelow || id == c.Own
+	file, err := os.Open(dir)
+	var entries []os.DirEntry
+	if err == nil {
+		defer file.Close()
+		entries, err = file.ReadDir(-1)
 	}
-	for _, m := range mounts {
-		if dir, ok := locate(m, path); m.Kind == "cgroup2" && ok && inode(dir) == own {
-			return dir, nil
+	if !found || errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	isBelow = found
+	for _, entry := range entries {
+		if entry.IsDir() {
+			ours, failed := c.add(dir+"/"+entry.Name(), isBelow)
+			found, err = found || ours, cmp.Or(err, failed)
 		}
 	}
-	for _, m := range mounts {
-		if m.Kind == "cgroup2" {
-			if dir := search(m.Point, own); dir != "" {
-				return dir, nil
-			}
-		}
-	}
-	return "", errors.New("cannot find our own control group in a cgroup2 file system")
-}
-
-// locate returns where a mount shows a path of its file system; ok is false if the mount
-// shows another part.
-func locate(m procfs.Mount, path string) (dir string, ok bool) {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(m.Root, "/"))
-	if !ok || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return filepath.Join(m.Point, rest), true
+	return found, err
 }
 
 // inode returns the inode number of a directory, or 0.
@@ -98,49 +95,4 @@ func inode(dir string) uint64 {
 		return 0
 	}
 	return stat.Ino
-}
-
-// search finds the directory with the inode number: top or one below; "" if there is none.
-// Unreadable directories are left out.
-func search(top string, number uint64) (found string) {
-	note := func(dir string, id uint64) {
-		if id == number {
-			found = dir
-		}
-	}
-	note(top, inode(top))
-	_ = walk(top, note)
-	return found
-}
-
-// below lists the inode numbers of the directories below top.
-func below(top string) (ids []uint64, err error) {
-	err = walk(top, func(_ string, id uint64) {
-		if id != 0 { // else removed meanwhile
-			ids = append(ids, id)
-		}
-	})
-	return ids, err
-}
-
-// walk calls visit with the directories below top and their inode numbers. filepath.WalkDir would
-// sort them, which costs 15 KB of program.
-func walk(top string, visit func(dir string, id uint64)) error {
-	file, err := os.Open(top)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	entries, err := file.ReadDir(-1)
-	for _, entry := range entries {
-		if !entry.IsDir() {
-			continue
-		}
-		dir := filepath.Join(top, entry.Name())
-		visit(dir, inode(dir))
-		if failed := walk(dir, visit); err == nil && !errors.Is(failed, fs.ErrNotExist) { // removed meanwhile
-			err = failed
-		}
-	}
-	return err
 }
