@@ -3,7 +3,6 @@
 package shim
 
 import (
-	"fmt"
 	"strings"
 	"syscall"
 	"time"
@@ -27,21 +26,9 @@ func newOutputs(inJSON, asHook bool) (outs outputs) {
 		fds = append(fds, pid1Stderr()...)
 	}
 	for _, fd := range fds {
-		outs = append(outs, newStderr(fd, inJSON))
+		outs = append(outs, stderr.New(fd, func(text string) string { return logLine(Warn, text, inJSON) }))
 	}
 	return outs
-}
-
-// newStderr returns a writer to fd that reports dropped lines in the format of the other
-// lines.
-func newStderr(fd int, inJSON bool) *stderr.Writer {
-	out := stderr.New(fd)
-	if inJSON {
-		out.DroppedText = func(n int) string {
-			return jsonLine(Warn, fmt.Sprintf("%d lines dropped: standard error was not read in time", n), nil)
-		}
-	}
-	return out
 }
 
 func (outs outputs) line(lines ...string) {

@@ -386,12 +386,3 @@ func (w *world) writeLine(lines ...string) {
 
 // TestMain runs the tests in network and mount namespaces of their own.
 func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
-
-// TestGapInJSON: dropped lines are reported in the format of the other lines.
-func TestGapInJSON(t *testing.T) {
-	for inJSON, want := range map[bool]string{false: "lameduck: 7 lines dropped", true: `"level":"warn","message":"7 lines dropped`} {
-		if line := newStderr(2, inJSON).DroppedText(7); !strings.Contains(line, want) {
-			t.Errorf("it says %s", line)
-		}
-	}
-}

@@ -76,10 +76,7 @@ func (c *Config) lastSignal() (after time.Duration, kills bool) {
 	if c.KillAfter > 0 {
 		return c.KillAfter, true
 	}
-	if kill, named := c.Schedule.TimeToKill(); named {
-		return kill, true
-	}
-	return c.Schedule.TimeToLast(), false
+	return c.Schedule.TimeToEnd()
 }
 
 // ceiling returns the longest hold after which the command still has time to stop within

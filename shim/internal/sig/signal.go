@@ -7,7 +7,6 @@ package sig
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -91,29 +90,13 @@ func Parse(text string) (Signal, error) {
 		return Signal(n), nil
 	}
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
-	if i := slices.Index(names[:], name); i >= 0 {
-		return Signal(i + 1), nil
+	others := map[string]Signal{"IOT": ABRT, "CLD": CHLD, "POLL": IO, "UNUSED": SYS, "RTMIN+0": RTMin, "RTMAX": RTMax}
+	if s, found := others[name]; found {
+		return s, nil
 	}
-	switch name {
-	case "IOT":
-		return ABRT, nil
-	case "CLD":
-		return CHLD, nil
-	case "POLL":
-		return IO, nil
-	case "UNUSED":
-		return SYS, nil
-	case "RTMIN":
-		return RTMin, nil
-	case "RTMAX":
-		return RTMax, nil
-	}
-	for n := range RTMax - RTMin + 1 {
-		switch offset := strconv.Itoa(int(n)); name {
-		case "RTMIN+" + offset:
-			return RTMin + n, nil
-		case "RTMAX-" + offset:
-			return RTMax - n, nil
+	for s := Signal(1); s <= Max; s++ {
+		if name == s.String() || s >= RTMin && name == "RTMAX-"+strconv.Itoa(int(RTMax-s)) {
+			return s, nil
 		}
 	}
 	return 0, fmt.Errorf("invalid signal %q: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n",

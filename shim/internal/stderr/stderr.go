@@ -28,10 +28,8 @@ const (
 // Writer writes lines to one descriptor. All its methods belong to one goroutine, the
 // loop's.
 type Writer struct {
-	// DroppedText returns the line to write in place of n dropped lines.
-	DroppedText func(n int) string
-
 	fd            int
+	format        func(text string) (line string)
 	queue         chan []byte
 	written       chan struct{} // closed when the queue is closed and written
 	waiting       atomic.Int32  // lines given to the goroutine and not yet written
@@ -40,11 +38,9 @@ type Writer struct {
 	causedSIGPIPE bool        // and the kernel has sent this process SIGPIPE
 }
 
-// New returns a Writer for descriptor fd.
-func New(fd int) *Writer {
-	return &Writer{fd: fd, DroppedText: func(n int) string {
-		return fmt.Sprintf("lameduck: %d lines dropped: standard error was not read in time", n)
-	}}
+// New returns a Writer for a descriptor. A warning that lines were dropped has the caller's format.
+func New(fd int, format func(text string) (line string)) *Writer {
+	return &Writer{fd: fd, format: format}
 }
 
 // Line writes one line or several together, now or later, or drops them. Unprintable
@@ -52,7 +48,7 @@ func New(fd int) *Writer {
 // escape sequences to a terminal.
 func (w *Writer) Line(lines ...string) {
 	if w.dropped > 0 {
-		if !w.write(w.DroppedText(w.dropped)) {
+		if !w.write(w.format(fmt.Sprintf("%d lines dropped: standard error was not read in time", w.dropped))) {
 			w.dropped++
 			return
 		}

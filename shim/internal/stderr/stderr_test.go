@@ -64,7 +64,7 @@ func newSink(t *testing.T, fd, reader int, err error) *sink {
 	unix.SetNonblock(reader, true)
 	file := os.NewFile(uintptr(reader), "reader")
 	file.SetReadDeadline(time.Now().Add(testutil.Patience)) // fails on a regular file, which needs none
-	s := &sink{New(fd), file, bufio.NewReader(file)}
+	s := &sink{New(fd, warning), file, bufio.NewReader(file)}
 	t.Cleanup(func() {
 		if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); flags&unix.O_NONBLOCK != 0 {
 			t.Error("the descriptor does not block")
@@ -176,7 +176,7 @@ func TestStuck(t *testing.T) {
 	s.drain(t)
 	s.Line("last")
 	s.Line("very last")
-	s.want(t, fmt.Sprintf("lameduck: %d lines dropped: standard error was not read in time", many-queued), "last", "very last")
+	s.want(t, fmt.Sprintf("warning: %d lines dropped: standard error was not read in time", many-queued), "last", "very last")
 }
 
 // TestFlushStuck tests Flush without a reader: Flush gives up.
@@ -252,12 +252,15 @@ func TestCausedSIGPIPE(t *testing.T) {
 	}
 }
 
+// warning is a format of warnings.
+func warning(text string) string { return "warning: " + text }
+
 // TestNowhere tests a full disk and a closed descriptor: lines are lost.
 func TestNowhere(t *testing.T) {
 	full := testutil.Must(unix.Open("/dev/full", unix.O_WRONLY|unix.O_CLOEXEC, 0))
 	defer unix.Close(full)
 	for _, fd := range []int{full, -1} {
-		w := New(fd)
+		w := New(fd, warning)
 		w.Line("into the void")
 		w.Flush()
 		if left := w.waiting.Load(); left > 0 || fd == -1 && w.queue != nil {

@@ -50,7 +50,7 @@ func (m *Machine) killAt() time.Time {
 	if m.cfg.KillAfter > 0 {
 		return first.Add(m.cfg.KillAfter)
 	}
-	if after, kills := m.record.Steps.TimeToKill(); kills {
+	if after, kills := m.record.Steps.TimeToEnd(); kills {
 		return first.Add(after)
 	}
 	return time.Time{}

@@ -78,23 +78,16 @@ func (s Schedule) once() Schedule {
 	return s
 }
 
-// TimeToLast returns the time from the first signal to the last before any forever.
-func (s Schedule) TimeToLast() (last time.Duration) {
-	for _, at := range s.once().signals {
-		last = at
-	}
-	return last
-}
-
-// TimeToKill returns the time from the first signal to the first KILL before any
-// forever.
-func (s Schedule) TimeToKill() (at time.Duration, found bool) {
+// TimeToEnd returns the time from the first signal to the first KILL, or to the last signal if there
+// is no KILL, before any forever.
+func (s Schedule) TimeToEnd() (end time.Duration, kills bool) {
 	for step, at := range s.once().signals {
+		end = at
 		if step.Signal == sig.KILL {
-			return at, true
+			return end, true
 		}
 	}
-	return 0, false
+	return end, false
 }
 
 // Kills reports whether the schedule names KILL.

@@ -11,22 +11,22 @@ import (
 )
 
 // TestSchedule: how a schedule is spelled, or why it is refused; and its times up to any forever,
-// which must fit into the grace period: the wait for the first signal, and the times from it to the
-// last signal and to KILL, "-" without.
+// which must fit into the grace period: the wait for the first signal, and the time from it to KILL or
+// the last signal.
 func TestSchedule(t *testing.T) {
 	for _, cells := range tables.Rows(`
-		TERM                            | TERM                     | 0s 0s -
-		USR1/30/TERM/5s/KILL            | USR1/30s/TERM/5s/KILL    | 0s 35s 35s
-		-USR1/30s/-15                   | USR1/30s/TERM            | 0s 30s -
-		rtmin+3/0.5/forever/-9          | RTMIN+3/500ms/forever/KILL | 0s 0s - without a wait
-		-32                             | -32                      | 0s 0s -
-		30                              | 30s                      | 0s 30s 30s
-		15/TERM                         | 15s/TERM                 | 15s 0s -
-		TERM/1s/KILL/1s/KILL            | TERM/1s/KILL/1s/KILL     | 0s 2s 1s
-		5s/1s/TERM/2s/KILL              | 5s/1s/TERM/2s/KILL       | 6s 2s 2s
-		TERM/10s/QUIT/forever/KILL/1s   | TERM/10s/QUIT/forever/KILL/1s | 0s 10s -
-		TERM/forever                    | TERM/forever             | 0s 0s - without a wait
-		TERM/forever/KILL/0s            | TERM/forever/KILL/0s     | 0s 0s - without a wait
+		TERM                            | TERM                     | 0s 0s
+		USR1/30/TERM/5s/KILL            | USR1/30s/TERM/5s/KILL    | 0s 35s KILL
+		-USR1/30s/-15                   | USR1/30s/TERM            | 0s 30s
+		rtmin+3/0.5/forever/-9          | RTMIN+3/500ms/forever/KILL | 0s 0s without a wait
+		-32                             | -32                      | 0s 0s
+		30                              | 30s                      | 0s 30s KILL
+		15/TERM                         | 15s/TERM                 | 15s 0s
+		TERM/1s/KILL/1s/KILL            | TERM/1s/KILL/1s/KILL     | 0s 1s KILL
+		5s/1s/TERM/2s/KILL              | 5s/1s/TERM/2s/KILL       | 6s 2s KILL
+		TERM/10s/QUIT/forever/KILL/1s   | TERM/10s/QUIT/forever/KILL/1s | 0s 10s
+		TERM/forever                    | TERM/forever             | 0s 0s without a wait
+		TERM/forever/KILL/0s            | TERM/forever/KILL/0s     | 0s 0s without a wait
 		                                | invalid step "": give a signal
 		TERM/soon                       | invalid step "soon": give a signal
 		TERM/-1s                        | invalid step "-1s"
@@ -42,9 +42,10 @@ func TestSchedule(t *testing.T) {
 			}
 			continue
 		}
-		times := fmt.Sprintf("%v %v -", list.InitialWait(), list.TimeToLast())
-		if kill, found := list.TimeToKill(); found {
-			times = strings.TrimSuffix(times, "-") + kill.String()
+		end, kills := list.TimeToEnd()
+		times := fmt.Sprintf("%v %v", list.InitialWait(), end)
+		if kills {
+			times += " KILL"
 		}
 		if list.LoopsWithoutWait() {
 			times += " without a wait"
