@@ -35,22 +35,22 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	}
 	switch {
 	case s.InHold.URLState != "":
-		words = say(byURL, pathWord(s.WaitURL), s.InHold.URLState)
+		words = InWords("%s, which %s", pathWord(s.WaitURL), s.InHold.URLState)
 	case len(s.InHold.PathsPresent) > 0:
 		words = pathWord(s.InHold.PathsPresent[0])
 	case otherLasted && onStopLasted:
-		words = say(byOnStop, s.when(onStopUntil))
+		words = InWords("--on-stop, which ran until +%s", s.when(onStopUntil))
 	case otherLasted && len(others) == 1:
 		words = pathWord(others[0])
 	case otherLasted && len(others) > 1:
-		words = say(byOne, pathWord(others[0]), pathWord(others[1]))
+		words = InWords("one of %s and %s", pathWord(others[0]), pathWord(others[1]))
 	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
 	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {
-			sentence = byUnanswered
+			sentence = "bytes %[2]s, never answered, until +%[1]s"
 		}
-		return say(sentence, s.when(c.At), origin(c), c.Received, seconds(c.Period)), *c
+		return InWords(sentence, s.when(c.At), origin(c), c.Received, seconds(c.Period)), *c
 	}
 	return words, by
 }
@@ -60,12 +60,12 @@ func (s *Stop) endedAt() time.Time { return cmp.Or(s.EndedAt, s.Now) }
 
 // origin returns the peer and the local port of a cause in words, as far as they are known.
 func origin(c *traffic.Cause) string {
-	from := fromUnknown
+	from := "from an unknown peer"
 	if c.Peer.IsValid() {
-		from = say(fromPeer, c.Peer)
+		from = InWords("from %v", c.Peer)
 	}
 	if c.Port > 0 {
-		return say(onPort, from, c.Port)
+		return InWords("%s on port %d", from, c.Port)
 	}
 	return from
 }

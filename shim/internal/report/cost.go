@@ -24,29 +24,28 @@ func (c *Cost) Lines() []string {
 	switch {
 	case !c.showsNeed():
 	case c.KeepsOn():
-		lines.add(true, keptToTheEnd, counted(c.InUse, "connection"))
+		lines.add(true, "clients that keep their connections used %s to the end: "+
+			"no delay is enough for them; see --close-idle", counted(c.InUse, "connection"))
 	case !c.fromTERM():
-		lines.add(true, furtherNeeded, seconds(hold), c.bound(), delay)
+		lines.add(true, "a hold until quiet would have ended %s later; a fixed delay needs %s%s more than it waits now",
+			seconds(hold), c.bound(), delay)
 	default:
-		enough := say(ofGiven, seconds(hold), c.Grace)
-		if c.GraceAssumed {
-			enough = say(ofAssumed, seconds(hold), c.Grace)
-		}
+		enough := ofGrace(seconds(hold), c.Grace, c.GraceAssumed)
 		if hold == c.Ceiling {
-			enough = say(toCeiling, enough)
+			enough = InWords("to its ceiling, %s", enough)
 		}
-		enough = say(wouldHold, enough)
+		enough = InWords("a hold until quiet would have lasted %s", enough)
 		if delay > 0 {
-			enough = say(delayNeeded, enough, c.bound(), delay)
+			enough = InWords("%s; a fixed delay needs %s%s", enough, c.bound(), delay)
 		}
 		lines = append(lines, enough)
 	}
 	if len(c.Ends) > 1 || len(c.Listening) > 0 {
 		for _, e := range c.Ends {
-			lines.add(true, portEnded, e.Port, c.when(e.At), c.cut(e.Cut))
+			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut))
 		}
 	}
-	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, stillListen, PortList(c.Listening))
+	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
 	return lines
 }
 
@@ -62,23 +61,23 @@ func (c *Cost) showsNeed() bool {
 
 // course returns how the stop went, up to the server's end.
 func (c *Cost) course() string {
-	what := serversEnd
+	what := "the server's end"
 	if len(c.Ends) > 1 {
-		what = say(portsEnd, len(c.Ends))
+		what = InWords("the end of %d ports", len(c.Ends))
 	}
 	switch {
 	case len(c.Ends) > 0 && c.fromTERM():
-		return say(endAfterTERM, c.when(c.Ended()), what)
+		return InWords("TERM, then after %s %s", c.when(c.Ended()), what)
 	case len(c.Ends) > 0:
 		return what
 	case len(c.Listening) > 0:
-		serves := say(stillServes, c.when(c.Now))
+		serves := InWords("TERM, and the server still serves after %s", c.when(c.Now))
 		if c.Now.Sub(c.TERM) >= c.Limit {
-			serves = say(killComes, serves, c.Grace)
+			serves = InWords("%s, until KILL at %s", serves, c.Grace)
 		}
 		return serves
 	}
-	return nothingListened
+	return "TERM, and nothing listens"
 }
 
 // losses returns what was lost.
@@ -88,20 +87,20 @@ func (c *Cost) losses() (p phrases) {
 	p.addStreams(c.Streams, true)
 	switch {
 	case c.Uncounted != nil:
-		p.add(true, refusedUnknown, c.Uncounted)
+		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
 	case c.Refused == 0:
-		p.add(true, noneRefused)
+		p.add(true, "no connection refused")
 	default:
 		refused, until := counted(c.Refused, "connection"), c.when(c.LastRefused)
 		if c.AtMost {
-			refused = say(atMost, refused)
+			refused = InWords("at most %s", refused)
 		}
 		if c.refusedToTheEnd() {
-			until = say(orLater, until)
+			until = InWords("%s or later", until)
 		}
-		p.add(true, someRefused, refused, until, Sparkline(c.PerSecond))
+		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
-	p.add(c.OfProbes > 0, probesRefused, counted(c.OfProbes, "health probe"))
+	p.add(c.OfProbes > 0, "%s refused", counted(c.OfProbes, "health probe"))
 	return p
 }
 
@@ -123,17 +122,17 @@ func (c *Cost) bound() string {
 
 // cut returns a number of cut requests in words.
 func (c *Cost) cut(n int) string {
-	text := noneCut
+	text := "no request was cut"
 	switch {
 	case c.Source != "":
-		return say(cutUnknown, c.Source)
+		return InWords("requests in flight are not known (source: %s)", c.Source)
 	case n == 1:
-		text = oneCut
+		text = "1 request in flight was cut"
 	case n > 1:
-		text = say(someCut, n)
+		text = InWords("%d requests in flight were cut", n)
 	}
 	if c.CutAtLeast {
-		return say(eventsMissed, text)
+		return InWords("%s, perhaps more", text)
 	}
 	return text
 }

@@ -72,20 +72,20 @@ type Worker struct {
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
 	hold := s.plannedHold()
-	next := say(holdingThen, hold, s.Steps, s.Trigger)
+	next := InWords("holding %s, then %v; a second %v ends the wait", hold, s.Steps, s.Trigger)
 	switch {
 	case s.Hook:
-		next = say(holdingHook, hold)
+		next = InWords("holding %s; TERM ends the wait", hold)
 	case !s.Gate.Holds():
-		next = say(noHoldNow, s.Steps)
+		next = InWords("no hold; now %v", s.Steps)
 	}
 	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
 	p.put(true, next)
-	p.add(s.KillAfter > 0, killAfter, s.KillAfter)
+	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
-	p.add(assumed, assumedAsIn, s.Grace, s.AssumedFrom)
+	p.add(assumed, "grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
@@ -94,18 +94,18 @@ func (s *Stop) plannedHold() string {
 	var until phrases
 	until.put(s.Gate.Adaptive(), string(s.Gate.Until))
 	for _, path := range s.WaitGone {
-		until.add(true, pathGone, pathWord(path))
+		until.add(true, "%s is gone", pathWord(path))
 	}
-	until.add(s.WaitURL != "", urlAnswers, s.WaitURL)
-	until.add(s.Gate.OnStop, onStopEnded)
+	until.add(s.WaitURL != "", "%s answers 200", s.WaitURL)
+	until.add(s.Gate.OnStop, "--on-stop has ended")
 	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
 	switch {
 	case len(until) == 0:
 		return InWords("%s", floor)
 	case floor == 0:
-		return say(holdUpTo, ceiling, strings.Join(until, " and "))
+		return InWords("up to %s until %s", ceiling, strings.Join(until, " and "))
 	}
-	return say(holdFromTo, floor, ceiling, strings.Join(until, " and "))
+	return InWords("%s to %s until %s", floor, ceiling, strings.Join(until, " and "))
 }
 
 // Conclusion returns the lines for the end, or for the moment at which the stop signal has
@@ -116,10 +116,10 @@ func (s *Stop) Conclusion() []string {
 	course.add(hasExited, atTime, s.exit(), s.when(s.ExitedAt))
 	outcome := strings.Join(course, ", ")
 	if after := s.afterExit(); hasExited && len(after) > 0 {
-		outcome = say(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
+		outcome = InWords(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
 	}
 	if hasExited || s.Hook {
-		outcome = s.ofGrace(outcome)
+		outcome = ofGrace(outcome, s.Grace, s.GraceAssumed)
 	}
 	if risk := s.atRisk(); len(risk) > 0 {
 		outcome = strings.Join(risk, ", ") + ": " + outcome
@@ -132,12 +132,12 @@ func (s *Stop) Conclusion() []string {
 
 // Continuation returns the line for a hold that goes on: for whom.
 func (s *Stop) Continuation() []string {
-	line := s.trigger() + ": " + say(atTime, stillHolding, s.when(s.Now))
+	line := s.trigger() + ": " + InWords(atTime, stillHolding, s.when(s.Now))
 	if risk := s.atRisk(); len(risk) > 0 {
 		line += ": " + strings.Join(risk, ", ")
 	}
 	if cause, _ := s.prolonged(); cause != "" {
-		line += "; " + say(heldBy, cause)
+		line += "; " + InWords(heldBy, cause)
 	}
 	return []string{line}
 }
@@ -145,18 +145,18 @@ func (s *Stop) Continuation() []string {
 // Late returns the lines for one second before the end of the grace period, if the command
 // or its descendants still run.
 func (s *Stop) Late() []string {
-	what := stillRuns
+	what := "the command still runs"
 	switch {
 	case s.Ended == "":
 		what = stillHolding
 	case len(s.atWork()) > 0:
-		what = say(workersRun, s.exit(), workers(s.atWork()))
+		what = InWords("%s, and %s is still at work", s.exit(), workers(s.atWork()))
 	case !s.ExitedAt.IsZero():
-		what = say(descendantsRun, s.exit())
+		what = InWords("%s, and its descendants still run", s.exit())
 	}
-	outcome := s.ofGrace(say(atTime, what, s.when(s.Now)))
+	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Grace, s.GraceAssumed)
 	if s.Latest.sees() {
-		outcome = say(inFlightNow, outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
+		outcome = InWords("%s, %d in flight", outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
 	if s.Ended != "" {
 		outcome += ": " + strings.Join(s.course(), ", ")
@@ -170,7 +170,7 @@ func (s *Stop) lines(outcome string) []string {
 	suggestion := s.suggestion()
 	lines := phrases{s.trigger() + ": " + outcome}
 	lines.add(cause != "", heldBy, cause)
-	lines.add(suggestion != "", suggests, suggestion)
+	lines.add(suggestion != "", "suggestion: %s", suggestion)
 	return lines
 }
 
@@ -189,25 +189,25 @@ func (s *Stop) atRisk() (p phrases) {
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
 		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
-		p.add(inFlight > 0, someInFlight, counted(inFlight, "request"))
-		p.add(unknown, unknownInFlight)
+		p.add(inFlight > 0, "%s in flight", counted(inFlight, "request"))
+		p.add(unknown, "in flight unknown")
 		p.addStreams(o.Streams, len(s.Sent) > 0)
-		p.add(inFlight+silent+o.Streams == 0 && !unknown, nothingInFlight)
-		p.add(silent > 0, givenUp, counted(silent, "request"), s.TrafficConfig.MaxSilence)
-		p.add(o.InUse > o.Streams, inUse, counted(o.InUse, "connection"))
-		p.add(o.InUse == 0 && o.Open > 0, onlyOpen, counted(o.Open, "connection"))
+		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
+		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"), s.TrafficConfig.MaxSilence)
+		p.add(o.InUse > o.Streams, "%s in use", counted(o.InUse, "connection"))
+		p.add(o.InUse == 0 && o.Open > 0, "%s open", counted(o.Open, "connection"))
 	}
-	p.add(len(o.UDPPorts) > 0, udpNotSeen, PortList(o.UDPPorts))
-	p.add(o.Observer == "" && len(o.Unseen) > 0, notSeen, strings.Join(o.Unseen, " and "))
-	p.add(o.Blind, blind)
+	p.add(len(o.UDPPorts) > 0, "UDP on %s cannot be seen", PortList(o.UDPPorts))
+	p.add(o.Observer == "" && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
+	p.add(o.Blind, "the traffic could not be seen")
 	return p
 }
 
 // addStreams adds streams that were cut, or are open.
 func (p *phrases) addStreams(n int, cut bool) {
-	p.add(n > 0 && !cut, streamsOpen, counted(n, "stream"))
-	p.add(n == 1 && cut, streamCut)
-	p.add(n > 1 && cut, streamsCut, n)
+	p.add(n > 0 && !cut, "%s open", counted(n, "stream"))
+	p.add(n == 1 && cut, "1 stream was cut")
+	p.add(n > 1 && cut, "%d streams were cut", n)
 }
 
 // inFlight returns the number of requests in flight when the hold ended, by the search for a
@@ -227,21 +227,21 @@ func (s *Stop) course() (p phrases) {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
 		name := sent.Signal.String()
 		if i == 0 && s.SentTo != "" {
-			name = say(sentTo, name, s.SentTo)
+			name = InWords("%s to %s", name, s.SentTo)
 		}
 		signals.put(atEnd, name)
 		signals.add(!atEnd, atTime, name, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
 	if s.Lull.Found {
-		why = say(atLull, why)
+		why = InWords("%s, at a lull", why)
 	}
 	holds := s.Gate.Holds() || s.Hook
-	p.add(s.Told != 0, sentAtStart, s.Told)
-	p.add(!holds, noHold)
-	p.add(holds, held, s.when(s.EndedAt), why)
+	p.add(s.Told != 0, "sent %s at the start", s.Told)
+	p.add(!holds, "no hold")
+	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
 	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
-	p.add(s.Refused > 0, signalsRefused, counted(s.Refused, "signal"))
+	p.add(s.Refused > 0, "%s refused by the kernel", counted(s.Refused, "signal"))
 	return p
 }
 
@@ -252,13 +252,13 @@ func (s *Stop) exit() string {
 	ours := slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal })
 	switch {
 	case signal == 0:
-		return say(exited, s.Exit.Code)
+		return InWords("exited %d", s.Exit.Code)
 	case signal == sig.KILL && ours:
-		return say(killedByUs, signal, code)
+		return InWords("killed by lameduck's %v (%d)", signal, code)
 	case ours || asked.Has(signal):
-		return say(endedBy, signal, code)
+		return InWords("ended by %v (%d)", signal, code)
 	}
-	return say(killedBy, signal, code)
+	return InWords("killed by %v (%d)", signal, code)
 }
 
 // asked are the signals by which somebody asks a program to end. Other signals that lameduck
@@ -266,12 +266,12 @@ func (s *Stop) exit() string {
 var asked = sig.SetOf(sig.HUP, sig.INT, sig.QUIT, sig.TERM, sig.USR1, sig.USR2)
 
 // ofGrace adds the grace period to an outcome.
-func (s *Stop) ofGrace(outcome string) string {
-	sentence := ofGiven
-	if s.GraceAssumed {
-		sentence = ofAssumed
+func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
+	text := InWords("%s of %s", outcome, grace)
+	if isAssumed {
+		text += " (assumed)"
 	}
-	return say(sentence, outcome, s.Grace)
+	return text
 }
 
 // arrivals returns the connections since the trigger, what did not count, and the source of
@@ -285,27 +285,27 @@ func (s *Stop) arrivals() (p phrases) {
 	}
 	text := counted(number, "new connection")
 	if o.More || number > o.Accepted {
-		text = say(newAtLeast, text)
+		text = InWords("at least %s", text)
 	}
 	if o.Accepted > 0 {
 		text += " " + Sparkline(o.PerSecond)
 	}
 	if came {
-		text = say(lastNewAt, text, s.when(o.LastNew))
+		text = InWords("%s, the last at +%s", text, s.when(o.LastNew))
 	}
 	var kinds phrases
-	kinds.add(o.LeftOut.Bare > 0, withoutByte, o.LeftOut.Bare)
+	kinds.add(o.LeftOut.Bare > 0, "%d without a byte", o.LeftOut.Bare)
 	for _, c := range o.Patterns {
-		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
+		kinds.add(c.LeftOut, "%s of %v every %s", counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
 	var asked phrases
-	asked.add(o.Asked.Closed > 0, closedIdle, counted(o.Asked.Closed, "kept connection"))
-	asked.add(o.Asked.Notified > 0, goawaySent, counted(o.Asked.Notified, "connection"))
-	asked.add(o.Asked.CameBack > 0, someBack, o.Asked.CameBack)
+	asked.add(o.Asked.Closed > 0, "%s closed while idle", counted(o.Asked.Closed, "kept connection"))
+	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s", counted(o.Asked.Notified, "connection"))
+	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))
-	p.add(len(kinds) > 0, notCounted, strings.Join(kinds, ", "))
-	p.add(o.InFlightUnknown, source, o.Observer)
+	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
+	p.add(o.InFlightUnknown, "source: %s", o.Observer)
 	return p
 }
 

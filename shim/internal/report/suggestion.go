@@ -15,13 +15,13 @@ func (s *Stop) suggestion() string {
 	case s.ranOut():
 		return workersNeedTime
 	case s.Systemd && s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second:
-		return killMode
+		return "systemd signals every process of a unit without KillMode=mixed: set it, so that the command goes on serving"
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
-		return say(otherProgram, s.OtherProgram, s.Server)
+		return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server)
 	case !s.InHold.sees():
 		return ""
 	case s.Ended == stop.NoProgress:
-		return serverHangs
+		return "the server hangs: clients wait, and nothing is accepted, read or sent"
 	case s.InHold.Streams > 0:
 		return s.forStreams()
 	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
@@ -38,7 +38,7 @@ func (s *Stop) forStreams() string {
 	case stop.Ceiling:
 		return s.moreTime("streams")
 	case stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept:
-		return waitForStreams
+		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
 	}
 	return ""
 }
@@ -53,11 +53,11 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
 	case toTheEnd && s.ClosesKept && settled:
-		return say(closesKept, s.Server)
+		return InWords(closesKept, s.Server)
 	case toTheEnd:
-		return say(delayTooShort, s.Gate.Floor)
+		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)
 	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
-		return say(delayTooLong, what, s.when(last), enough)
+		return InWords("last %s, probes aside, at +%s: a fixed delay needs %s", what, s.when(last), enough)
 	}
 	return ""
 }
@@ -76,21 +76,25 @@ func (s *Stop) betterHold(settled bool) string {
 	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > 0 && s.Gate.Until == stop.Quiet && settled
 	switch {
 	case cause.Unanswered:
-		return say(ignoreOneWay, cause.Port)
+		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
+			"if such a stream needs no drain", cause.Port)
 	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
-		return ignoreProbes
+		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
 	case overLoopback:
-		return ignoreLoopback
+		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
+			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
 	case kept && (s.TrafficConfig.CloseIdle || len(s.TrafficConfig.Goaway) > 0):
-		return keepsOn
+		return "clients keep their connections: a longer hold does not help" + unlessLate
 	case kept && s.Server == "":
-		return mayCloseKept
+		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
+			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
 	case kept && s.ClosesKept:
-		return say(closesKept, s.Server)
+		return InWords(closesKept, s.Server)
 	case kept:
-		return keepsOpen
+		return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
 	case cause.Kind == traffic.NewConnections && s.Ended == stop.Ceiling && steady:
-		return neverRemoved
+		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
+			"or a balancer that never removed this pod"
 	case s.Ended != stop.Ceiling || s.inFlight() == 0:
 		return ""
 	}
@@ -100,7 +104,8 @@ func (s *Stop) betterHold(settled bool) string {
 // moreTime returns what lets a hold last longer than its ceiling.
 func (s *Stop) moreTime(who string) string {
 	if s.LongerGrace > s.Grace {
-		return say(moreGrace, who, s.LongerGrace)
+		return InWords("%s need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
+			who, s.LongerGrace)
 	}
-	return say(longerMax, who)
+	return InWords("%s need more time: a longer --max-delay (LAMEDUCK_MAX_DELAY)", who)
 }

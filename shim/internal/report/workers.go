@@ -34,13 +34,13 @@ func (s *Stop) waited() (ended []Worker, last time.Time) {
 func (s *Stop) afterExit() (p phrases) {
 	ended, last := s.waited()
 	if len(ended) > 0 {
-		p.add(true, workersEnded, workers(ended), seconds(last.Sub(s.ExitedAt)))
+		p.add(true, "%s ended %s later", workers(ended), seconds(last.Sub(s.ExitedAt)))
 	}
 	if left := s.atWork(); len(left) > 0 {
-		p.add(true, workersLeft, workers(left))
+		p.add(true, "%s still at work", workers(left))
 	}
 	unknown := len(s.Workers) == 0 && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
-	p.add(unknown, descendantsEnd)
+	p.add(unknown, "its descendants ended")
 	return p
 }
 
@@ -56,18 +56,18 @@ func (s *Stop) Unreported() (text string, tooShort bool) {
 	if len(s.Workers) == 0 || len(after) == 0 {
 		return "", false
 	}
-	text = strings.Join(append(phrases{say(theCommand, s.exit())}, after...), ", ")
+	text = strings.Join(append(phrases{InWords("the command %s", s.exit())}, after...), ", ")
 	if s.ranOut() {
-		return s.ofGrace(say(atTime, text, s.when(s.Now))) + ": " + workersNeedTime, true
+		return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Grace, s.GraceAssumed) + ": " + workersNeedTime, true
 	}
 	return text, false
 }
 
 // workers names processes, the first and the number of the others.
 func workers(list []Worker) string {
-	text := say(process, list[0].Program, list[0].PID)
+	text := InWords("%s (pid %d)", list[0].Program, list[0].PID)
 	if more := len(list) - 1; more > 0 {
-		text = say(andOthers, text, more)
+		text = InWords("%s and %d more", text, more)
 	}
 	return text
 }
