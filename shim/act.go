@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
-	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -32,8 +30,12 @@ func (l *loop) act(a stop.Action) {
 		l.host.GiveTerminal(l.group)
 	case stop.StopSelf:
 		l.host.StopSelf(a.Signal)
-	case stop.GiveTerminalOrStop:
-		l.giveTerminalOrStop()
+	case stop.GiveTerminalOrStop: // a shell that moved lameduck to the foreground did not say so
+		if l.host.GiveTerminal(l.group) {
+			l.send(sig.CONT)
+		} else {
+			l.host.StopSelf(sig.TSTP)
+		}
 	case stop.TermGroup:
 		if l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused, process by process
 			l.noteGroup(a.Signal)
@@ -104,17 +106,9 @@ func (l *loop) warnNotHeld(s sig.Signal) {
 
 // startSampling starts to sample the traffic.
 func (l *loop) startSampling() {
-	c := observeConfig(l.plan)
-	c.Start = l.machine.Record().TriggeredAt
-	l.sampler = l.host.startSampling(c)
-	if len(l.machine.Record().Steps) > 0 {
-		l.target(l.machine.Record().Steps.FirstSignal(sig.TERM)) // at the end of the hold a search would take too long
-	}
-}
-
-// observeConfig returns the configuration of the sampler for a hold.
-func observeConfig(p *plan.Plan) observe.Config {
-	return observe.Config{
+	p, record := l.plan, l.machine.Record()
+	l.sampler = l.host.startSampling(observe.Config{
+		Start:             record.TriggeredAt,
 		Traffic:           p.Traffic,
 		Ports:             p.CountPorts,
 		WholePIDNamespace: p.Hook || p.PID1,
@@ -123,17 +117,10 @@ func observeConfig(p *plan.Plan) observe.Config {
 		Gate:              p.Stop.Gate,
 		DetectServerGone:  p.Hook,
 		Wake:              sigcatch.Wake,
+	})
+	if len(record.Steps) > 0 {
+		l.target(record.Steps.FirstSignal(sig.TERM)) // at the end of the hold a search would take too long
 	}
-}
-
-// giveTerminalOrStop handles a command that was stopped because the command is in the
-// terminal's background. A shell that moved lameduck to the foreground did not say so.
-func (l *loop) giveTerminalOrStop() {
-	if l.host.GiveTerminal(l.group) {
-		l.send(sig.CONT)
-		return
-	}
-	l.host.StopSelf(sig.TSTP)
 }
 
 // runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the
@@ -143,24 +130,23 @@ func (l *loop) runOnStop() {
 		l.host.ask(request, l.plan.Stop.Gate.MaxHold())
 		return
 	}
-	trigger := cmp.Or(l.machine.Record().Trigger, sig.TERM)
-	env := onStopEnv(l.plan.Env, max(l.command, 1), trigger)
-	pid, err := l.host.StartBeside(l.plan.OnStop, env)
+	pid, err := l.host.StartBeside(l.plan.OnStop, l.onStopEnv())
 	l.onStop = pid
 	if err != nil {
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v", err)
+		l.endOnStop(": %v", err)
 		l.pending = append(l.pending, stop.Event{Kind: stop.OnStopEnded})
 	}
 }
 
-// onStopEnv returns the environment of --on-stop: env with the PID of the command, which
+// onStopEnv returns the environment of --on-stop: the command's, with its PID, which
 // is PID 1 for a preStop hook, and the signal that began the stop, instead of those of an outer
 // lameduck.
-func onStopEnv(env []string, command int, trigger sig.Signal) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+func (l *loop) onStopEnv() []string {
+	env := slices.DeleteFunc(slices.Clone(l.plan.Env), func(entry string) bool {
 		return strings.HasPrefix(entry, "LAMEDUCK_PID=") || strings.HasPrefix(entry, "LAMEDUCK_SIGNAL=")
 	})
-	return append(env, fmt.Sprintf("LAMEDUCK_PID=%d", command), fmt.Sprintf("LAMEDUCK_SIGNAL=%v", trigger))
+	return append(env, fmt.Sprintf("LAMEDUCK_PID=%d", max(l.command, 1)),
+		fmt.Sprintf("LAMEDUCK_SIGNAL=%v", cmp.Or(l.machine.Record().Trigger, sig.TERM)))
 }
 
 // killOnStop kills --on-stop and the other processes of its group. A request that has no answer is
@@ -168,12 +154,9 @@ func onStopEnv(env []string, command int, trigger sig.Signal) []string {
 func (l *loop) killOnStop() {
 	switch request := l.plan.Request(); {
 	case request != nil:
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v has not been answered", request)
-	case l.onStop != 0:
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) still runs, and is killed")
+		l.endOnStop(": %v has not been answered", request)
+	case l.onStop != 0: // else reaped together with the command
+		l.endOnStop(" still runs, and is killed")
 		l.host.Kill(-l.onStop, sig.KILL)
-	default: // reaped together with the command
-		return
 	}
-	l.stop.OnStopUntil = time.Now()
 }

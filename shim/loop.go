@@ -288,30 +288,38 @@ func (l *loop) commandEvent(status proc.Status) stop.Event {
 
 // onStopEnded returns the event for the end of --on-stop.
 func (l *loop) onStopEnded(status proc.Status) stop.Event {
-	switch {
-	case !l.stop.OnStopUntil.IsZero(): // killed by lameduck, which has said so
-	case status.Signal != 0:
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) was killed by %v", status.Signal)
-	case status.Code != 0:
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) exited %d", status.Code)
-	}
 	l.onStop = 0
-	if l.stop.OnStopUntil.IsZero() {
-		l.stop.OnStopUntil = time.Now()
+	switch {
+	case status.Signal != 0:
+		l.endOnStop(" was killed by %v", status.Signal)
+	case status.Code != 0:
+		l.endOnStop(" exited %d", status.Code)
+	default:
+		l.endOnStop("")
 	}
 	return stop.Event{Kind: stop.OnStopEnded}
 }
 
 // onAnswer handles the answer to the request of --on-stop.
 func (l *loop) onAnswer(err error) {
-	if !l.stop.OnStopUntil.IsZero() { // given up
+	if err != nil {
+		l.endOnStop(": %v: %v", l.plan.Request(), err)
+	} else {
+		l.endOnStop("")
+	}
+	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
+}
+
+// endOnStop notes the end of --on-stop, and warns of a failure, unless lameduck has killed it or given it
+// up, and said so.
+func (l *loop) endOnStop(failure string, args ...any) {
+	if !l.stop.OnStopUntil.IsZero() {
 		return
 	}
-	if err != nil {
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: %v", l.plan.Request(), err)
-	}
 	l.stop.OnStopUntil = time.Now()
-	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
+	if failure != "" {
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
+	}
 }
 
 // dispatch handles events, and then those that the actions result in. Only the loop dispatches,
@@ -342,9 +350,6 @@ func (l *loop) handle(e stop.Event) {
 		l.log(Debug, "searching for a lull")
 	}
 	if before == stop.Holding && l.machine.State() != stop.Holding {
-		if l.machine.Record().Lull.Found {
-			l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.sample.Began))
-		}
 		l.sampler.SlowDown() // the rest of the samples are for the report
 		if l.machine.State() == stop.Stopping {
 			s := l.stopReport()

@@ -225,21 +225,22 @@ func (l *loop) signalAll(d descendants, list []stop.Process) {
 
 // noteAtWork records, for the report, which processes lameduck waits for and when each has ended.
 func (l *loop) noteAtWork(atWork []stop.Process) {
-	isAtWork := func(pid int) bool {
-		return slices.ContainsFunc(atWork, func(p stop.Process) bool { return p.PID == pid })
+	isNew := map[int]bool{}
+	for _, p := range atWork {
+		isNew[p.PID] = true
 	}
 	for i := range l.stop.Workers {
 		w := &l.stop.Workers[i]
-		if w.EndedAt.IsZero() && !isAtWork(w.PID) {
+		switch {
+		case !w.EndedAt.IsZero():
+		case isNew[w.PID]:
+			delete(isNew, w.PID)
+		default:
 			w.EndedAt = time.Now()
 		}
 	}
 	for _, p := range atWork {
-		if p.PID < 0 { // all of them, without /proc
-			continue
-		}
-		known := func(w report.Worker) bool { return w.PID == p.PID && w.EndedAt.IsZero() }
-		if !slices.ContainsFunc(l.stop.Workers, known) {
+		if isNew[p.PID] && p.PID > 0 { // -1: all of them, without /proc
 			exe, argv := l.host.Program(p.PID)
 			l.stop.Workers = append(l.stop.Workers, report.Worker{
 				Program: path.Base(cmp.Or(exe, slices.Concat(argv, []string{"?"})[0])), PID: p.PID,
