@@ -94,7 +94,7 @@ func (l *loop) stopReport() *report.Stop {
 // observation returns the parts of a sample that a report shows.
 func observation(s *observe.Snapshot) report.Observation {
 	unseen := s.Scope.Unseen
-	if len(s.Scope.Unix) > 0 {
+	if s.Scope.Unix > 0 {
 		unseen = append([]string{"Unix sockets"}, unseen...)
 	}
 	return report.Observation{

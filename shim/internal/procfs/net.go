@@ -93,13 +93,13 @@ func (r Root) UDP() (found []UDP, err error) {
 	return found, nil
 }
 
-// Unix lists the Unix sockets that listen.
-func (r Root) Unix() (found []Unix, err error) {
+// Unix returns the inodes of the Unix sockets that listen, abstract names included.
+func (r Root) Unix() (inodes []uint32, err error) {
 	err = r.read("net/unix", func(file io.Reader) (err error) {
-		found, err = parseUnix(file)
+		inodes, err = parseUnix(file)
 		return err
 	})
-	return found, err
+	return inodes, err
 }
 
 // Counters are counters of TCP since the network namespace was made, by their names in RFC
@@ -126,8 +126,10 @@ func (r Root) Counters() (c Counters, err error) {
 
 // parseCounters finds the counters in net/snmp.
 func parseCounters(text string) (c Counters, err error) {
-	for i, to := range [...]*uint64{&c.ActiveOpens, &c.PassiveOpens, &c.InSegs, &c.OutRsts} {
-		*to, err = column(text, "Tcp: ", [...]string{"ActiveOpens", "PassiveOpens", "InSegs", "OutRsts"}[i])
+	for name, to := range map[string]*uint64{
+		"ActiveOpens": &c.ActiveOpens, "PassiveOpens": &c.PassiveOpens, "InSegs": &c.InSegs, "OutRsts": &c.OutRsts,
+	} {
+		*to, err = column(text, "Tcp: ", name)
 		if err != nil {
 			return Counters{}, err
 		}

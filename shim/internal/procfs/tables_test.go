@@ -47,9 +47,7 @@ func (r Root) decode() string {
 		fmt.Fprintf(&text, "UDP %v, inode %d\n", s.Local, s.Inode)
 	}
 	local, _ := r.Unix()
-	for _, s := range local {
-		fmt.Fprintf(&text, "Unix %q, inode %d\n", s.Path, s.Inode)
-	}
+	fmt.Fprintln(&text, "Unix", local)
 	counters, _ := r.Counters()
 	ports, _ := r.LocalPorts()
 	fmt.Fprintf(&text, "%+v\nports %v\n", counters, ports)
@@ -125,7 +123,7 @@ func TestNonsense(t *testing.T) {
 			"0A→XA", "0A →1A ", "0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
 			"77 3 0 100 0 31 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
 		}},
-		"unix": {unixHeader + unixRow, []Unix{{77, "/a"}}, []string{
+		"unix": {unixHeader + unixRow, []uint32{77}, []string{
 			"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx",
 		}},
 		"snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4, 0}, []string{

@@ -15,8 +15,8 @@ type Facts struct {
 
 	Listeners []tcp.Socket // of the network namespace; sockets in other states are ignored
 	UDP       []procfs.UDP
-	Unix      []procfs.Unix
-	Err       error // why a table of sockets could not be read
+	Unix      []uint32 // inodes of listeners
+	Err       error    // why a table of sockets could not be read
 
 	Connections []tcp.Socket // of the network namespace; matter if no TCP listener is found
 
@@ -47,12 +47,16 @@ func Decide(f Facts) Scope {
 		s.Ports = portsOf(f.Connections, accepted)
 	}
 	s.UDP = f.udp(false)
-	s.Unix = f.unix()
+	for _, inode := range f.Unix {
+		if f.ours(inode) {
+			s.Unix++
+		}
+	}
 	s.Unseen = f.Unseen
 	if s.NoListener() {
 		s.UDP = f.udp(true) // a server may use an ephemeral port, but so do clients
 	}
-	if s.Method == Namespace || len(s.UDP)+len(s.Unix) > 0 {
+	if s.Method == Namespace || len(s.UDP)+s.Unix > 0 {
 		s.Why = cmp.Or(s.Why, f.Held.Err)
 	}
 	return s
@@ -114,15 +118,4 @@ func (f *Facts) udp(ephemeral bool) Ports {
 		}
 	}
 	return tcp.PortSet(ports)
-}
-
-func (f *Facts) unix() []string {
-	var paths []string
-	for _, socket := range f.Unix {
-		if f.ours(socket.Inode) {
-			paths = append(paths, socket.Path)
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
 }

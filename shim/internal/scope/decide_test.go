@@ -63,8 +63,7 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 		case "udp":
 			f.UDP = append(f.UDP, procfs.UDP{Local: any4(uint16(number)), Inode: number})
 		case "unix":
-			_, path, _ := strings.Cut(value, ":")
-			f.Unix = append(f.Unix, procfs.Unix{Inode: number, Path: path})
+			f.Unix = append(f.Unix, number)
 		case "unseen":
 			f.Unseen = append(f.Unseen, value)
 		default:
@@ -77,7 +76,7 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 // describe returns a scope in the words of testdata/decisions.txt.
 func describe(s Scope) string {
 	text := fmt.Sprint(s.Method, " TCP ", s.Ports, " UDP ", s.UDP, " Unix ", s.Unix, " unseen ", s.Unseen)
-	for _, empty := range []string{" TCP []", " UDP []", " Unix []", " unseen []"} {
+	for _, empty := range []string{" TCP []", " UDP []", " Unix 0", " unseen []"} {
 		text = strings.ReplaceAll(text, empty, "")
 	}
 	if s.NoListener() {

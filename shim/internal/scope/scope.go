@@ -47,9 +47,9 @@ func (i Inodes) Has(inode uint32) bool {
 type Scope struct {
 	Method Method // how Ports were found
 
-	Ports Ports    // TCP
-	UDP   Ports    // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
-	Unix  []string // paths, and abstract names with a leading @, in ascending order, of any bytes
+	Ports Ports // TCP
+	UDP   Ports // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
+	Unix  int   // how many Unix sockets listen
 
 	// Unserved are the ports that the user named, if nothing listens on any of them: then all count.
 	Unserved []uint16
@@ -72,7 +72,7 @@ type Scope struct {
 
 // NoListener reports whether the container certainly listens nowhere.
 func (s *Scope) NoListener() bool {
-	return s.Complete && len(s.Ports)+len(s.UDP)+len(s.Unix)+len(s.Unseen) == 0
+	return s.Complete && len(s.Ports)+len(s.UDP)+s.Unix+len(s.Unseen) == 0
 }
 
 // Owns reports whether the socket is known to be ours. A socket made after Gather is known
