@@ -1,7 +1,9 @@
 package preset
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -19,17 +21,16 @@ func Match(exe string, argv []string) *Preset {
 	file := programName(strings.TrimSuffix(exe, " (deleted)"))
 	firstWord, _, _ := strings.Cut(argv[0], " ")
 	title := programName(strings.TrimSuffix(firstWord, ":"))
-	interpreter := interpreterAmong(file, title)
-	if interpreter != "" {
-		script := scriptOf(interpreter, argv)
-		if script != "" {
-			return ofProgram(script)
+	for _, name := range []string{file, title} {
+		if slices.Contains(interpreters, name) {
+			script := scriptOf(name, argv)
+			if script != "" {
+				return ofProgram(script)
+			}
+			break
 		}
 	}
-	if p := ofProgram(file); p != nil {
-		return p
-	}
-	return ofProgram(title)
+	return cmp.Or(ofProgram(file), ofProgram(title))
 }
 
 // MatchCommand returns the preset that a command will probably match once the command
@@ -57,25 +58,21 @@ func programName(file string) string {
 	return strings.TrimRight(name, "0123456789.-")
 }
 
-// interpreterAmong returns the first of names that is an interpreter, or "".
-func interpreterAmong(names ...string) string {
-	for _, name := range names {
-		switch name {
-		case "python", "ruby", "java", "beam.smp", "pypy":
-			return name
-		}
-	}
-	return ""
-}
+// interpreters are programs that are known by what they run.
+var interpreters = []string{"python", "ruby", "java", "beam.smp", "pypy"}
 
 // scriptOf returns the name of the script or module that an interpreter runs, or "" if
 // the command line does not name any.
 func scriptOf(interpreter string, argv []string) string {
-	switch interpreter {
-	case "java":
-		return tomcatIn(argv)
-	case "beam.smp":
-		return rabbitmqIn(argv)
+	line := "\x00" + strings.Join(argv, "\x00") + "\x00"
+	started := func(words string) bool { return strings.Contains(line, "\x00"+words) }
+	switch {
+	case interpreter == "java" && started("org.apache.catalina.startup."):
+		return "tomcat"
+	case interpreter == "beam.smp" && (started("-s\x00rabbit\x00") || started("rabbitmq_prelaunch")):
+		return "rabbitmq-server"
+	case interpreter == "java" || interpreter == "beam.smp":
+		return ""
 	}
 	args := argv[1:]
 	for i, arg := range args {
@@ -103,25 +100,4 @@ func takesValue(interpreter, option string) bool {
 		return option == "-I" || option == "-r" || option == "-C" || option == "-E"
 	}
 	return option == "-W" || option == "-X"
-}
-
-// tomcatIn returns "tomcat" if the command line of a Java machine starts Tomcat.
-func tomcatIn(argv []string) string {
-	for _, arg := range argv {
-		if strings.HasPrefix(arg, "org.apache.catalina.startup.") {
-			return "tomcat"
-		}
-	}
-	return ""
-}
-
-// rabbitmqIn returns "rabbitmq-server" if the command line of an Erlang machine starts
-// RabbitMQ.
-func rabbitmqIn(argv []string) string {
-	for i, arg := range argv {
-		if arg == "-s" && i+1 < len(argv) && argv[i+1] == "rabbit" || strings.HasPrefix(arg, "rabbitmq_prelaunch") {
-			return "rabbitmq-server"
-		}
-	}
-	return ""
 }

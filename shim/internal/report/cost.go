@@ -143,11 +143,7 @@ func (c *Cost) when(at time.Time) string { return seconds(at.Sub(c.Began())) }
 // costEntry is the verdict as one line in JSON. Durations are milliseconds, and so are moments,
 // counted from when the stop began. Unknown values are null.
 type costEntry struct {
-	Schema  int       `json:"schema"`
-	Time    time.Time `json:"time"`
-	Level   string    `json:"level"`
-	Message string    `json:"message"`
-
+	head
 	Trigger        *string   `json:"trigger"` // "TERM"; null: the server's end came first
 	Accepted       *int      `json:"accepted"`
 	Cut            *int      `json:"cut"`
@@ -177,7 +173,7 @@ func (c *Cost) JSON() string {
 	began := c.Began()
 	ms := func(at time.Time) *int64 { return new(at.Sub(began).Milliseconds()) }
 	e := costEntry{
-		Schema: Schema, Time: c.Now, Level: "info", Message: strings.Join(c.Lines(), "; "),
+		head:          head{Schema, c.Now, "info", strings.Join(c.Lines(), "; ")},
 		RefusedAtMost: c.AtMost, RefusedProbes: c.OfProbes, GraceMS: c.Grace.Milliseconds(), GraceAssumed: c.GraceAssumed,
 		Ended: []endedIn{}, Listening: append([]uint16{}, c.Listening...),
 	}

@@ -13,12 +13,17 @@ import (
 // meaning or disappears, not when a name is added.
 const Schema = 1
 
-// entry is one line in JSON.
-type entry struct {
+// head is what all lines in JSON begin with.
+type head struct {
 	Schema  int       `json:"schema"`
 	Time    time.Time `json:"time"`
 	Level   string    `json:"level"`
 	Message string    `json:"message"`
+}
+
+// entry is one line in JSON.
+type entry struct {
+	head
 	*Figures
 }
 
@@ -138,7 +143,7 @@ func NullIfZero[T comparable](value T) *T {
 func Line(now time.Time, level, message string, figures *Figures, limit int) string {
 	message = quote.Line(message) // as in text: some users print the message alone
 	for {
-		line := Encode(entry{Schema, now, level, message, figures})
+		line := Encode(entry{head{Schema, now, level, message}, figures})
 		if len(line) < limit || message == "" {
 			return line
 		}

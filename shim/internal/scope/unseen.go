@@ -11,25 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// unseenKind returns the word of Scope.Unseen for a protocol, "" for the protocols of sockets
-// that a table shows as soon as a socket serves clients, and of sockets that serve none:
-// AF_PACKET captures, AF_ALG and AF_KEY talk to the kernel, ICMP sockets (PING) receive
-// replies. A socket that is neither bound nor connected is in no table.
-func unseenKind(protocol string) string {
-	switch protocol {
-	case "AF_VSOCK":
-		return "vsock sockets"
-	case "RAW", "RAWv6":
-		return "raw sockets"
-	case "SCTP", "SCTPv6":
-		return "SCTP sockets"
-	case "TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM",
-		"NETLINK", "PACKET", "ALG", "KEY", "PING", "PINGv6":
-		return ""
-	}
-	return fmt.Sprintf("sockets of the protocol %q", protocol)
-}
-
 // findUnseen returns what our processes have in use and no table shows. Processes with
 // unreadable descriptors are skipped: all tables of the namespace are empty then, the
 // neighbors' sockets included.
@@ -62,14 +43,28 @@ func findUnseen(q Query, f *Facts) (found []string) {
 	return found
 }
 
-// socketKind returns the word of Scope.Unseen for a socket, "" if there is none. A system
+// socketKind returns the word of Scope.Unseen for a socket of a protocol, "" for the protocols of sockets
+// that a table shows as soon as a socket serves clients, and of sockets that serve none:
+// AF_PACKET captures, AF_ALG and AF_KEY talk to the kernel, ICMP sockets (PING) receive
+// replies. A socket that is neither bound nor connected is in no table. A system
 // without names of protocols (gVisor) has no vsock and no SCTP sockets.
 func socketKind(protocol string, err error) string {
 	switch {
-	case err == nil:
-		return unseenKind(protocol)
 	case procfs.Gone(err), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOSYS):
 		return ""
+	case err != nil:
+		return "sockets of an unknown protocol"
 	}
-	return "sockets of an unknown protocol"
+	switch protocol {
+	case "AF_VSOCK":
+		return "vsock sockets"
+	case "RAW", "RAWv6":
+		return "raw sockets"
+	case "SCTP", "SCTPv6":
+		return "SCTP sockets"
+	case "TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM",
+		"NETLINK", "PACKET", "ALG", "KEY", "PING", "PINGv6":
+		return ""
+	}
+	return fmt.Sprintf("sockets of the protocol %q", protocol)
 }

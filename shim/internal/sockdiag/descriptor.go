@@ -1,8 +1,6 @@
 package sockdiag
 
 import (
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -16,15 +14,12 @@ func ReadSocket(fd int) (s tcp.Socket, err error) {
 	if err != nil {
 		return s, err
 	}
-	var info [unsafe.Sizeof(unix.TCPInfo{})]byte
-	size := uint32(len(info))
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
-		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
-	if errno != 0 {
-		return s, errno
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return s, err
 	}
-	s.State = tcp.State(info[0]) // tcpi_state
-	decodeInfo(info[:size], &s)
+	s.State = tcp.State(info.State)
+	setInfo(info, unix.SizeofTCPInfo, &s) // a kernel with pidfd_getfd(2), of version 5.6, knows all that is read
 	// The queues come last: bytes that arrive meanwhile are in a queue.
 	unread, err := unix.IoctlGetInt(fd, unix.SIOCINQ)
 	if err != nil {

@@ -84,12 +84,17 @@ func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
 }
 
 // decodeInfo sets Info from the part of struct tcp_info that the kernel knows: the struct has
-// only grown at its end. Before 4.1 Info is not known: without bytes every connection would
-// look unused. Before 4.19 acknowledged bytes stand for sent bytes, or no request would ever
-// seem answered; sent bytes not yet acknowledged are in Unsent.
+// only grown at its end.
 func decodeInfo(b []byte, s *tcp.Socket) {
 	var info unix.TCPInfo
-	known := uintptr(copy(unsafe.Slice((*byte)(unsafe.Pointer(&info)), unsafe.Sizeof(info)), b))
+	known := copy(unsafe.Slice((*byte)(unsafe.Pointer(&info)), unsafe.Sizeof(info)), b)
+	setInfo(&info, uintptr(known), s)
+}
+
+// setInfo sets Info from the known bytes of a struct tcp_info. Before 4.1 Info is not known: without
+// bytes every connection would look unused. Before 4.19 acknowledged bytes stand for sent bytes, or no
+// request would ever seem answered; sent bytes not yet acknowledged are in Unsent.
+func setInfo(info *unix.TCPInfo, known uintptr, s *tcp.Socket) {
 	if known < unsafe.Offsetof(info.Bytes_received)+8 { // 4.1
 		return
 	}
