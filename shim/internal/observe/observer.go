@@ -178,39 +178,40 @@ func (o *Observer) ports() scope.Ports {
 	return o.scope.Ports
 }
 
-// sideOfClosed returns whose business a closed socket is.
-func (o *Observer) sideOfClosed(s *tcp.Socket) ledger.Side {
+// side returns whose business a socket is, and whether that is known before the sockets at the other
+// ends are.
+func (o *Observer) side(s *tcp.Socket) (side ledger.Side, isKnown bool) {
 	switch {
 	case !o.scope.Ports.Has(s.Local.Port()):
-		return ledger.Ignored
-	case o.wasSelf(s):
-		return ledger.Own
+		return ledger.Ignored, true
+	case !mayBeSelf(s):
+		return ledger.Clients, true
 	}
-	return ledger.Clients
+	isSelf, isDecided := o.ledger.Decided(s)
+	if isSelf {
+		return ledger.Own, true
+	}
+	return ledger.Clients, isDecided
 }
 
 // visit adds a socket to the sample, or defers the socket.
 func (o *Observer) visit(s *tcp.Socket) {
 	o.sockets++
-	side := ledger.Clients
-	isDecided := true
-	switch {
-	case !o.scope.Ports.Has(s.Local.Port()):
-		side = ledger.Ignored
-	case o.proxied.defers(s):
-		isDecided = false
-	case mayBeSelf(s):
-		var isSelf bool
-		isSelf, isDecided = o.ledger.Decided(s)
-		if isSelf {
-			side = ledger.Own
-		}
-	}
-	if !isDecided {
+	side, isKnown := o.side(s)
+	if !isKnown || side == ledger.Clients && o.proxied.defers(s) {
 		o.deferred = append(o.deferred, *s)
 		return
 	}
 	o.ledger.Observe(s, side)
+}
+
+// sideOfClosed returns whose business a closed socket is.
+func (o *Observer) sideOfClosed(s *tcp.Socket) ledger.Side {
+	side, isKnown := o.side(s)
+	if !isKnown && o.decide(s, nil) {
+		return ledger.Own
+	}
+	return side
 }
 
 // observeDeferred adds the deferred sockets. After an error the sample is incomplete, and the

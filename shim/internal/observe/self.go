@@ -49,12 +49,3 @@ func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) boo
 	}
 	return isSelf
 }
-
-// wasSelf reports whether a closed connection was to ourselves.
-func (o *Observer) wasSelf(s *tcp.Socket) bool {
-	isSelf, decided := o.ledger.Decided(s)
-	if decided || !mayBeSelf(s) {
-		return isSelf
-	}
-	return o.decide(s, nil)
-}

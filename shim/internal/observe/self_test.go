@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -43,8 +44,8 @@ func TestSelf(t *testing.T) {
 	excluded := []tcp.Socket{ours, {Cookie: 9, Local: proxied.Target, Remote: proxied.Local}}
 	counted := []tcp.Socket{theirs, local(8), {Local: serverEnd, Remote: clientEnd}}
 	for i, s := range slices.Concat(excluded, counted) {
-		if got := o.wasSelf(&s); got != (i < len(excluded)) {
-			t.Errorf("closed, %+v: excluded is %v", s, got)
+		if got := o.sideOfClosed(&s); (got == ledger.Own) != (i < len(excluded)) {
+			t.Errorf("closed, %+v: side %v", s, got)
 		}
 	}
 	if o.toSelf != 2 {

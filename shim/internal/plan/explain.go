@@ -301,7 +301,7 @@ func (e *explanation) graceNeeded() {
 		math.Ceil(needed.Seconds()))
 	if e.MaxHold > 0 {
 		left := needed - e.MaxHold - e.Schedule.InitialWait() - e.Linger
-		if kill, kills := e.lastSignal(); kills {
+		if kill, kills := e.Schedule.TimeToEnd(e.KillAfter); kills {
 			left = min(left, kill)
 		}
 		text += report.InWords(": %s for the hold", e.MaxHold)

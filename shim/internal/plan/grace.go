@@ -70,21 +70,12 @@ func isSet(env []string, name string) bool {
 	})
 }
 
-// lastSignal returns the time from the first signal to KILL, or to the last signal if the
-// configuration names no KILL.
-func (c *Config) lastSignal() (after time.Duration, kills bool) {
-	if c.KillAfter > 0 {
-		return c.KillAfter, true
-	}
-	return c.Schedule.TimeToEnd()
-}
-
 // ceiling returns the longest hold after which the command still has time to stop within
 // the grace period G: G - R - 1 s, less the linger and the schedule's wait before its first
 // signal. R is kept for the command's own stop: the time to KILL if the configuration names a
 // KILL, else 10 s or a third of the grace period, but no less than the schedule takes.
 func (c *Config) ceiling(grace time.Duration) time.Duration {
-	reserve, kills := c.lastSignal()
+	reserve, kills := c.Schedule.TimeToEnd(c.KillAfter)
 	if !kills {
 		reserve = max(min(defaultReserve, grace/3), reserve)
 	}

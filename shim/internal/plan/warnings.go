@@ -62,7 +62,7 @@ func (p *Plan) graceCaveat(f fit) string {
 	}
 	outcome := "is too short"
 	left := f.grace - p.Stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
-	if last, _ := p.lastSignal(); left > last {
+	if last, _ := p.Schedule.TimeToEnd(p.KillAfter); left > last {
 		outcome = report.InWords("leaves the command %s to stop", left)
 	}
 	return report.InWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+

@@ -34,26 +34,17 @@ func (m *Machine) lingerEnd() time.Time {
 		return time.Time{}
 	}
 	end := r.SignaledAt().Add(m.cfg.Grace - ReportMargin)
-	if kill := m.killAt(); !kill.IsZero() && kill.Before(end) {
-		m.killsRest = true
-		return kill
+	if after, kills := r.Steps.TimeToEnd(m.cfg.KillAfter); kills {
+		first := m.now
+		if len(r.Sent) > 0 {
+			first = r.Sent[0].At
+		}
+		if kill := first.Add(after); kill.Before(end) {
+			m.killsRest = true
+			return kill
+		}
 	}
 	return end
-}
-
-// killAt returns when the command would have been sent KILL if it had not exited, zero if never.
-func (m *Machine) killAt() time.Time {
-	first := m.now
-	if sent := m.record.Sent; len(sent) > 0 {
-		first = sent[0].At
-	}
-	if m.cfg.KillAfter > 0 {
-		return first.Add(m.cfg.KillAfter)
-	}
-	if after, kills := m.record.Steps.TimeToEnd(); kills {
-		return first.Add(after)
-	}
-	return time.Time{}
 }
 
 // signalRemaining has the next of the remaining processes signaled. What it waits for need not be
@@ -61,17 +52,6 @@ func (m *Machine) killAt() time.Time {
 func (m *Machine) signalRemaining() {
 	m.do(SignalRemaining)
 	m.due[look] = m.now.Add(lookInterval)
-}
-
-// lookAgain does what is due by look.
-func (m *Machine) lookAgain() {
-	switch m.state {
-	case Stopping:
-		m.do(LookForServer)
-		m.due[look] = m.now.Add(lookInterval)
-	case Lingering:
-		m.signalRemaining()
-	}
 }
 
 // onServerEnded has a command that outlives the server below it sent TERM, unless the schedule goes

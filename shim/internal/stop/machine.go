@@ -305,7 +305,12 @@ func (m *Machine) onTick() {
 			m.readersWaited = true
 			m.signalRemaining()
 		case look:
-			m.lookAgain()
+			if m.state == Lingering {
+				m.signalRemaining()
+			} else {
+				m.do(LookForServer)
+				m.due[look] = m.now.Add(lookInterval)
+			}
 		case lateReport:
 			m.do(ReportLate)
 		case longHold:

@@ -78,9 +78,12 @@ func (s Schedule) once() Schedule {
 	return s
 }
 
-// TimeToEnd returns the time from the first signal to the first KILL, or to the last signal if there
-// is no KILL, before any forever.
-func (s Schedule) TimeToEnd() (end time.Duration, kills bool) {
+// TimeToEnd returns the time from the first signal to the first KILL, that after a time killAfter if there
+// is one, or to the last signal if there is no KILL, before any forever.
+func (s Schedule) TimeToEnd(killAfter time.Duration) (end time.Duration, kills bool) {
+	if killAfter > 0 {
+		return killAfter, true
+	}
 	for step, at := range s.once().signals {
 		end = at
 		if step.Signal == sig.KILL {

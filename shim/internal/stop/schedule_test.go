@@ -42,7 +42,7 @@ func TestSchedule(t *testing.T) {
 			}
 			continue
 		}
-		end, kills := list.TimeToEnd()
+		end, kills := list.TimeToEnd(0)
 		times := fmt.Sprintf("%v %v", list.InitialWait(), end)
 		if kills {
 			times += " KILL"
