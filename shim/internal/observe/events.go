@@ -29,7 +29,7 @@ const burstInterval = 25 * time.Millisecond
 // eventReader is a sockdiag.Events. Tests have another.
 type eventReader interface {
 	Read(visit func(*tcp.Socket)) (lost int, err error)
-	SetPorts(ports []uint16) error
+	SetPorts(ports scope.Ports) error
 	FD() int
 	Close() error
 }

@@ -74,7 +74,7 @@ type fakeEvents struct {
 	read        func()
 }
 
-func (f *fakeEvents) SetPorts(ports []uint16) error {
+func (f *fakeEvents) SetPorts(ports scope.Ports) error {
 	f.ports = ports
 	return f.err
 }

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -101,7 +100,7 @@ func (s *source) each(q sockdiag.Query, visit func(*tcp.Socket)) (err error) {
 	s.table, err = s.root.TCP(s.table[:0])
 	for i := range s.table {
 		found := &s.table[i]
-		isWanted := len(q.Ports) == 0 || scope.Ports(q.Ports).Has(found.Local.Port())
+		isWanted := len(q.Ports) == 0 || q.Ports.Has(found.Local.Port())
 		if isWanted && q.States&sockdiag.In(found.State) != 0 {
 			visit(found)
 		}

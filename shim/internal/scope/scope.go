@@ -2,7 +2,6 @@ package scope
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -23,17 +22,8 @@ func (m Method) String() string {
 	return [...]string{"", "ports", "cgroup", "descriptors", "namespace"}[m]
 }
 
-// Ports is a set of TCP or UDP ports, in ascending order.
-type Ports []uint16
-
-// Has reports whether the port is in the set.
-func (p Ports) Has(port uint16) bool {
-	_, found := slices.BinarySearch(p, port)
-	return found
-}
-
-// Union returns the ports of both sets.
-func (p Ports) Union(q Ports) Ports { return tcp.PortSet(slices.Concat(p, q)) }
+// Ports is a set of TCP or UDP ports.
+type Ports = tcp.Ports
 
 // Inodes is a set of sockets, by the inode numbers that /proc shows.
 type Inodes map[uint32]bool

@@ -27,7 +27,6 @@ const bufferLen = 32 << 10
 type Conn struct {
 	fd           int
 	replyPending bool // a dump was abandoned: its rest may still be queued
-	ports        portSet
 	buf          []byte
 	sock         tcp.Socket
 }
@@ -76,7 +75,6 @@ func (c *Conn) Close() error { return unix.Close(c.fd) }
 // connections of dual-stack listeners. The socket is valid until visit returns. After
 // an error some sockets may have been visited; after ErrInterrupted nearly all.
 func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
-	c.ports = newPortSet(c.ports, q.Ports)
 	err4 := c.dump(unix.AF_INET, q, visit)
 	if err4 != nil && !errors.Is(err4, ErrInterrupted) {
 		return fmt.Errorf("cannot list IPv4 sockets: %w", err4)
@@ -100,10 +98,10 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 		}
 	}
 	c.replyPending = true
-	if _, err := unix.Write(c.fd, appendRequest(c.buf[:0], family, q, c.ports)); err != nil {
+	if _, err := unix.Write(c.fd, appendRequest(c.buf[:0], family, q)); err != nil {
 		return err
 	}
-	r := reply{ports: c.ports, sock: &c.sock, visit: visit}
+	r := reply{ports: q.Ports, sock: &c.sock, visit: visit}
 	for !r.done {
 		n, err := receive(c.fd, c.buf, 0)
 		if err == unix.EAGAIN {

@@ -23,7 +23,7 @@ const destroyGroups = 1<<(unix.SKNLGRP_INET_TCP_DESTROY-1) | 1<<(unix.SKNLGRP_IN
 // goroutine at a time.
 type Events struct {
 	fd    int
-	ports portSet
+	ports tcp.Ports
 	buf   []byte
 	sock  tcp.Socket
 	drops uint32 // SK_MEMINFO_DROPS at the last call of newDrops
@@ -32,7 +32,7 @@ type Events struct {
 // OpenEvents returns an Events for sockets with one of the local ports, or for all
 // sockets without ports, from now on. Linux sends no events before 4.2, and OpenEvents
 // returns no error.
-func OpenEvents(ports []uint16) (*Events, error) {
+func OpenEvents(ports tcp.Ports) (*Events, error) {
 	fd, err := newSocket()
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func OpenEvents(ports []uint16) (*Events, error) {
 // SetPorts replaces the set of local ports by a larger set, which must not be empty.
 // Queued events stay, and the kernel exchanges the filter at once: no event of the former
 // ports is lost. See sk_attach_filter in net/core/filter.c.
-func (e *Events) SetPorts(ports []uint16) error {
-	e.ports = newPortSet(e.ports, ports)
-	program := e.ports.socketFilter()
+func (e *Events) SetPorts(ports tcp.Ports) error {
+	e.ports = ports
+	program := socketFilter(ports)
 	if program == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (e *Events) SetPorts(ports []uint16) error {
 }
 
 // join joins the groups last, so that no event arrives unfiltered.
-func (e *Events) join(ports []uint16) error {
+func (e *Events) join(ports tcp.Ports) error {
 	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
 		unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
 	}

@@ -149,10 +149,10 @@ func TestPorts(t *testing.T) {
 				ports = append(ports, portOf(l), portOf(l))
 			}
 		}
-		want := newPortSet(nil, ports)
 		e := openEvents(t, ports[0])
+		want := tcp.PortSet(ports)
 		var listed []uint16
-		q := Query{States: In(tcp.Listen), Ports: ports}
+		q := Query{States: In(tcp.Listen), Ports: want}
 		err := c.Dump(q, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
 		if slices.Sort(listed); err != nil || !slices.Equal(listed, want) {
 			t.Errorf("%d ports: listed %v, %v; want %v", n, listed, err, want)
@@ -161,7 +161,7 @@ func TestPorts(t *testing.T) {
 			l.Close()
 			if i == 1 {
 				next(t, all, 2)
-				e.SetPorts(ports)
+				e.SetPorts(want)
 			}
 		}
 		next(t, all, 2*n-2)

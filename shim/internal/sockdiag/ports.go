@@ -1,8 +1,6 @@
 package sockdiag
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -16,28 +14,12 @@ import (
 // the three instructions of a run take 24 bytes or more.
 const maxSpans = 256
 
-// portSet is a sorted set of ports. The empty set means all ports.
-type portSet []uint16
-
-// newPortSet returns the set of ports, in the memory of into.
-func newPortSet(into portSet, ports []uint16) portSet {
-	return tcp.PortSet(append(into[:0], ports...))
-}
-
-func (p portSet) contains(port uint16) bool {
-	if len(p) == 0 {
-		return true
-	}
-	_, found := slices.BinarySearch(p, port)
-	return found
-}
-
 // span is a run of consecutive ports, both ends included.
 type span struct{ from, to uint16 }
 
 // spans appends the runs of consecutive ports to list, which is empty: a single span if there
 // are more than maxSpans.
-func (p portSet) spans(list []span) []span {
+func spans(p tcp.Ports, list []span) []span {
 	for i, port := range p {
 		switch {
 		case i > 0 && port == p[i-1]+1:
@@ -58,12 +40,12 @@ const localPortOffset = headerLen + 4
 // socketFilter returns the classic BPF program that accepts messages of sockets with a
 // local port in p; nil accepts all. See socket(7) and
 // Documentation/networking/filter.rst: BPF_ABS loads in network byte order.
-func (p portSet) socketFilter() (program []unix.SockFilter) {
+func socketFilter(p tcp.Ports) (program []unix.SockFilter) {
 	if len(p) == 0 {
 		return nil
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
-	for _, span := range p.spans(nil) {
+	for _, span := range spans(p, nil) {
 		program = append(program,
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 2, K: uint32(span.from)},
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 1, K: uint32(span.to)},

@@ -8,7 +8,7 @@ import (
 
 // reply parses the datagrams of a dump.
 type reply struct {
-	ports portSet
+	ports tcp.Ports
 	sock  *tcp.Socket // reused for each visit
 	visit func(*tcp.Socket)
 
@@ -39,11 +39,11 @@ func (r *reply) parseMessage(m message) error {
 }
 
 // visitSocket visits the socket of a message, if its local port is in ports.
-func visitSocket(m message, ports portSet, s *tcp.Socket, visit func(*tcp.Socket)) error {
+func visitSocket(m message, ports tcp.Ports, s *tcp.Socket, visit func(*tcp.Socket)) error {
 	if err := decodeSocket(m.payload, s); err != nil {
 		return err
 	}
-	if ports.contains(s.Local.Port()) {
+	if len(ports) == 0 || ports.Has(s.Local.Port()) {
 		visit(s)
 	}
 	return nil

@@ -125,7 +125,7 @@ func TestReplies(t *testing.T) {
 			datagrams = append(datagrams, datagram)
 		}
 		var visited []string
-		q := Query{States: AllStates, Ports: []uint16{7, 6, 5}}
+		q := Query{States: AllStates, Ports: tcp.Ports{5, 6, 7}}
 		err := fakeConn(t, datagrams).Dump(q, func(s *tcp.Socket) { visited = append(visited, fmt.Sprint(s.Local.Port())) })
 		if !errors.Is(err, errs[cells[2]]) || strings.Join(visited, " ") != cells[1] {
 			t.Errorf("%s: visited %v, %v; want %s, %v", cells[0], visited, err, cells[1], errs[cells[2]])
@@ -139,9 +139,10 @@ func TestRequest(t *testing.T) {
 	payload[0], payload[1], payload[2] = unix.AF_INET6, unix.IPPROTO_TCP, 2
 	native.PutUint32(payload[4:], 0x1ffe) // all states but 0
 	q := Query{States: AllStates, Info: true}
-	check := func(ports portSet) {
+	check := func(ports tcp.Ports) {
+		q.Ports = ports
 		want := encode(unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_REQUEST|unix.NLM_F_DUMP, payload)
-		if got := appendRequest(nil, unix.AF_INET6, q, ports); !bytes.Equal(got, want) {
+		if got := appendRequest(nil, unix.AF_INET6, q); !bytes.Equal(got, want) {
 			t.Errorf("ports %v: % x\nwant % x", ports, got, want)
 		}
 	}
@@ -151,5 +152,5 @@ func TestRequest(t *testing.T) {
 	for _, operation := range [][3]uint16{{2, 8, 20}, {0, 0, 80}, {3, 8, 12}, {0, 0, 82}} {
 		payload = native.AppendUint16(append(payload, byte(operation[0]), byte(operation[1])), operation[2])
 	}
-	check(portSet{80, 81, 82})
+	check(tcp.Ports{80, 81, 82})
 }

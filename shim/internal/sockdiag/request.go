@@ -9,8 +9,8 @@ import (
 // Query selects sockets.
 type Query struct {
 	States States
-	Ports  []uint16 // local ports; empty: all
-	Info   bool     // fill Socket.Info: takes about a third longer
+	Ports  tcp.Ports // local ports; empty: all
+	Info   bool      // fill Socket.Info: takes about a third longer
 }
 
 // States is a set of TCP states.
@@ -41,10 +41,9 @@ const (
 	bcSrcLE      = 3 // INET_DIAG_BC_S_LE: local port <= the field no of the next operation
 )
 
-// appendRequest appends to b a request for the sockets of a family that match q. The
-// set ports replaces q.Ports. The field id of struct inet_diag_req_v2 is 0: no single
+// appendRequest appends to b a request for the sockets of a family that match q. The field id of struct inet_diag_req_v2 is 0: no single
 // socket.
-func appendRequest(b []byte, family uint8, q Query, ports portSet) []byte {
+func appendRequest(b []byte, family uint8, q Query) []byte {
 	start := len(b)
 	b = append(b, make([]byte, headerLen+requestLen)...)
 	request := b[start:]
@@ -56,8 +55,8 @@ func appendRequest(b []byte, family uint8, q Query, ports portSet) []byte {
 		request[headerLen+2] = 1 << (attrInfo - 1) // the attributes to send with each socket, a bit each
 	}
 	native.PutUint32(request[headerLen+4:], uint32(q.States))
-	if len(ports) > 0 {
-		b = appendBytecode(b, ports)
+	if len(q.Ports) > 0 {
+		b = appendBytecode(b, q.Ports)
 	}
 	native.PutUint32(b[start:], uint32(len(b)-start))
 	return b
@@ -77,9 +76,9 @@ const (
 // newer; S_GE and S_LE are as old as inet_diag.
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
-func appendBytecode(b []byte, ports portSet) []byte {
+func appendBytecode(b []byte, ports tcp.Ports) []byte {
 	var room [maxSpans]span // on the stack: a dump allocates nothing
-	spans := ports.spans(room[:0])
+	spans := spans(ports, room[:0])
 	left := len(spans)*spanLen - bcOpLen
 	b = native.AppendUint16(b, uint16(attrLen+left))
 	b = native.AppendUint16(b, attrBytecode)

@@ -71,9 +71,9 @@ func FuzzWire(f *testing.F) {
 	eachMessage(messages, func(m message) error { f.Add(m.payload); return nil })
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s tcp.Socket
-		r := reply{ports: portSet{1, 80, 443}, sock: &s}
+		r := reply{ports: tcp.Ports{1, 80, 443}, sock: &s}
 		r.visit = func(s *tcp.Socket) {
-			if !r.ports.contains(s.Local.Port()) {
+			if !r.ports.Has(s.Local.Port()) {
 				t.Errorf("visited with another port: %+v", *s)
 			}
 		}

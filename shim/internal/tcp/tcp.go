@@ -86,8 +86,20 @@ type Info struct {
 	NotSent                uint32        // bytes written by the program and not yet sent; 0 on kernels before 4.6
 }
 
+// Ports is a set of TCP or UDP ports, in ascending order.
+type Ports []uint16
+
 // PortSet sorts ports in place, and returns each port once.
-func PortSet(ports []uint16) []uint16 {
+func PortSet(ports []uint16) Ports {
 	slices.Sort(ports)
 	return slices.Compact(ports)
 }
+
+// Has reports whether the port is in the set.
+func (p Ports) Has(port uint16) bool {
+	_, found := slices.BinarySearch(p, port)
+	return found
+}
+
+// Union returns the ports of both sets.
+func (p Ports) Union(q Ports) Ports { return PortSet(slices.Concat(p, q)) }
