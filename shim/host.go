@@ -109,9 +109,6 @@ func newHost(p *plan.Plan) host {
 		fromOutside: sigcatch.FromOutside,
 		startSampling: func(c observe.Config) sampler {
 			c.Own = own
-			if listener != nil {
-				c.Shim = listener.Inode()
-			}
 			return observe.Start(c, snapshots)
 		},
 		snapshots: snapshots,

@@ -15,8 +15,7 @@ import (
 // methods may be called from any goroutine.
 type Listener struct {
 	targets []netip.AddrPort // tried in order
-	inode   uint32
-	wake    int // an eventfd(2), written when the mode changes
+	wake    int              // an eventfd(2), written when the mode changes
 	mode    atomic.Uint32
 	*Conns
 
@@ -44,15 +43,13 @@ func Open(s check.Spec, conns *Conns) (*Listener, error) {
 	}
 	var stat unix.Stat_t
 	unix.Fstat(fd, &stat)
-	l := &Listener{targets: s.Targets(), inode: uint32(stat.Ino), wake: wake, limits: defaultLimits, fd: fd, Conns: conns}
+	conns.Listener = uint32(stat.Ino)
+	l := &Listener{targets: s.Targets(), wake: wake, limits: defaultLimits, fd: fd, Conns: conns}
 	for i := range l.clients {
 		l.clients[i] = noClient(make([]byte, bufferLen), make([]byte, bufferLen))
 	}
 	return l, nil
 }
-
-// Inode returns the inode of the listening socket, as /proc shows it.
-func (l *Listener) Inode() uint32 { return l.inode }
 
 // SetMode sets how checks are treated, and returns before the change is made. A
 // socket that mode Close has closed stays closed.

@@ -22,6 +22,8 @@ const maxClosed = 512
 // write the list and the sampling goroutine reads the list, hence the mutex, held for
 // microseconds by each.
 type Conns struct {
+	Listener uint32 // inode of the listening socket, as /proc shows it; 0: none
+
 	opens  atomic.Uint64
 	mu     sync.Mutex
 	open   map[int]ProxiedConn // by descriptor

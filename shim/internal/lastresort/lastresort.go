@@ -38,8 +38,11 @@ func Serve(c Command) (code int) {
 				c.PID, c.Status = 0, status
 			}
 		}
-		if c.PID == 0 {
-			return exitCode(c.Status)
+		switch {
+		case c.PID == 0 && c.Status.Signal != 0:
+			return 128 + int(c.Status.Signal)
+		case c.PID == 0:
+			return c.Status.Code
 		}
 		s := c.Arrived
 		c.Arrived = 0
@@ -65,12 +68,4 @@ func Hold(end time.Time) {
 			return
 		}
 	}
-}
-
-// exitCode is 128+n for a command that signal n has killed, else its own.
-func exitCode(status proc.Status) int {
-	if status.Signal != 0 {
-		return 128 + int(status.Signal)
-	}
-	return status.Code
 }

@@ -19,7 +19,6 @@ type Config struct {
 
 	WholePIDNamespace bool           // every process of the PID namespace is the container's
 	Own               *health.Conns  // connections of lameduck's own, which do not count; nil: none
-	Shim              uint32         // inode of the health listener; 0: none
 	WaitGone          []string       // each snapshot reports the existing paths
 	WaitURL           *check.Request // and the state of the URL until it answers 200, or refuses; nil: none
 

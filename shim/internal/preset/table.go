@@ -6,9 +6,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// successOn reports code as 0: the exit code of a server that ends by its own signal
-// after a graceful stop.
-func successOn(code int) []ExitCode { return []ExitCode{{From: code, Stopped: true}} }
+// on143 reports 143 as 0: the exit code of a server that ends by TERM after a graceful stop.
+var on143 = []ExitCode{{From: 143, Stopped: true}}
 
 // cutsAll is the caveat of servers that have no graceful stop.
 const cutsAll = "every stop cuts what is under way: let the hold wait for it, with --until=drained or --until=quiet"
@@ -94,7 +93,7 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"fastapi"},
 			Programs: []string{"uvicorn"},
 			Schedule: "TERM",
-			Exit:     successOn(143),
+			Exit:     on143,
 			Says: "closes its listeners, finishes the requests and exits, since 0.29 with 143, which is " +
 				"reported as 0; INT does the same, and a second one cuts; QUIT cuts",
 			Caveat: "uvicorn waits for streams and WebSockets without end, up to the orchestrator's KILL: " +
@@ -124,7 +123,7 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "puma",
 			Programs: []string{"puma", "pumactl"},
 			Schedule: "TERM",
-			Exit:     successOn(143),
+			Exit:     on143,
 			Says: "closes its listeners, finishes the requests and ends by TERM, so with 143, which is " +
 				"reported as 0",
 			Source:     "puma docs/signals.md; raise_exception_on_sigterm in its DSL",
@@ -276,7 +275,7 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"catalina"},
 			Programs: []string{"tomcat"},
 			Schedule: "TERM",
-			Exit:     successOn(143),
+			Exit:     on143,
 			Says: "stops taking connections, gives the requests unloadDelay (2 s), cuts the others, and " +
 				"exits with 143, which is reported as 0",
 			Caveat: "Tomcat cuts requests 2 s after TERM, unless conf/context.xml gives Context a longer " +
@@ -289,7 +288,7 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"jvm", "spring", "spring-boot"},
 			Programs: []string{"java"},
 			Schedule: "TERM",
-			Exit:     successOn(143),
+			Exit:     on143,
 			Says: "runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its " +
 				"threads and goes on; what happens to requests is the program's (Spring Boot: " +
 				"server.shutdown=graceful, the default since 3.4)",

@@ -21,7 +21,8 @@ const proc procfs.Root = ""
 // yet. If /proc cannot be read, PID -1 stands for every process but ourselves; see kill(2).
 // Only PID 1 has it: elsewhere some of the processes are not ours.
 func (*Processes) Descendants() []Process {
-	if !hasChildren() { // reading all of /proc takes milliseconds
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if err == unix.ECHILD { // reading all of /proc takes milliseconds
 		return nil
 	}
 	family, _ := proc.Descendants()
@@ -88,7 +89,8 @@ func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
 		return caught.Has(s)
 	}
 	if target > 0 {
-		if !catches(target) && (target != 1 || isShell(target)) {
+		exe, _ := proc.Executable(target)
+		if !catches(target) && (target != 1 || slices.Contains(shells, path.Base(exe))) {
 			return false, nil
 		}
 		return true, ps.Kill(target, s)
@@ -104,12 +106,6 @@ func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
 
 // shells are programs that run others and seldom forward signals.
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
-
-// isShell reports whether the process runs a shell, as far as /proc can tell.
-func isShell(pid int) bool {
-	exe, _ := proc.Executable(pid)
-	return slices.Contains(shells, path.Base(exe))
-}
 
 // Program returns the path of the program that the process runs, and its command line,
 // without the empty words that are left where a process overwrites its command line. What

@@ -77,12 +77,6 @@ func decode(ws unix.WaitStatus) Status {
 	return Status{Code: ws.ExitStatus()}
 }
 
-// hasChildren reports whether we have a child, alive or not reaped yet. See waitid(2).
-func hasChildren() bool {
-	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err != unix.ECHILD
-}
-
 // Kill sends s to the process pid, or to the process group -pid.
 func (*Processes) Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
