@@ -41,8 +41,8 @@ const (
 	bcSrcLE      = 3 // INET_DIAG_BC_S_LE: local port <= the field no of the next operation
 )
 
-// appendRequest appends to b a request for the sockets of a family that match q. The field id of struct inet_diag_req_v2 is 0: no single
-// socket.
+// appendRequest appends to b a request for the sockets of a family that match q. The field id of struct
+// inet_diag_req_v2 is 0: no single socket.
 func appendRequest(b []byte, family uint8, q Query) []byte {
 	start := len(b)
 	b = append(b, make([]byte, headerLen+requestLen)...)

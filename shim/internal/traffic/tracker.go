@@ -136,8 +136,8 @@ func (t *Tracker) patterns() (list []Pattern) {
 	return list
 }
 
-// seriesOf returns the series of a connection, nil without a series: one that is not new has none. The bytes received may be
-// a byte too few, see [tcp.Socket.DiscountFIN].
+// seriesOf returns the series of a connection, nil without a series: one that is not new has none. The
+// bytes received may be a byte too few, see [tcp.Socket.DiscountFIN].
 func (t *Tracker) seriesOf(c *ledger.Conn) *series {
 	if c.Opened == 0 {
 		return nil
