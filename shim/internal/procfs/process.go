@@ -60,27 +60,18 @@ var errAwake = errors.New("a thread is awake")
 // parseStat reads fields 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
 // any bytes, and ends at the last parenthesis.
 func parseStat(pid int, text []byte) (Process, error) {
-	rest := text[bytes.LastIndexByte(text, ')')+1:]
-	var fields [23][]byte // by their numbers
-	last := 2
-	for field := range bytes.FieldsSeq(rest) {
-		last++
-		fields[last] = field
-		if last == len(fields)-1 {
-			break
-		}
-	}
-	if last < 20 {
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3 on
+	if len(fields) < 20 {
 		return Process{}, errors.New("truncated stat")
 	}
-	parent, err1 := strconv.Atoi(string(fields[4]))
-	threads, err2 := strconv.Atoi(string(fields[20]))
-	group, _ := strconv.Atoi(string(fields[5]))
-	start, _ := strconv.ParseUint(string(fields[22]), 10, 64)
-	if err1 != nil || err2 != nil || len(fields[3]) != 1 {
+	parent, err1 := strconv.Atoi(fields[1])
+	threads, err2 := strconv.Atoi(fields[17])
+	group, _ := strconv.Atoi(fields[2])
+	start, _ := strconv.ParseUint(fields[19], 10, 64)
+	if err1 != nil || err2 != nil || len(fields[0]) != 1 {
 		return Process{}, errors.New("malformed stat")
 	}
-	return Process{PID: pid, Parent: parent, Group: group, State: fields[3][0], Threads: threads, Start: start}, nil
+	return Process{PID: pid, Parent: parent, Group: group, State: fields[0][0], Threads: threads, Start: start}, nil
 }
 
 // Processes lists the processes of our PID namespace, ourselves included, in ascending

@@ -48,7 +48,7 @@ func fakeProc(t *testing.T, files map[string]string) procfs.Root {
 
 // statOf is the stat file of a process.
 func statOf(state string, parent int, threads string) string {
-	return fmt.Sprintf("9 (a) %s %d 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 %s 0", state, parent, threads)
+	return fmt.Sprintf("9 (a) %s %d 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 %s 0 0", state, parent, threads)
 }
 
 // TestHeldSockets: whose descriptors are read. What cannot be looked at is an error. Each process

@@ -26,35 +26,22 @@ type message struct {
 	payload []byte
 }
 
-// nextMessage splits b into its first message and the rest. Messages are aligned to four
+// eachMessage calls handle with the messages of a datagram, until an error. Messages are aligned to four
 // bytes.
-func nextMessage(b []byte) (m message, rest []byte, err error) {
-	if len(b) < headerLen {
-		return m, nil, ErrMalformed
-	}
-	n := uint64(native.Uint32(b))
-	if n < headerLen || n > uint64(len(b)) {
-		return m, nil, ErrMalformed
-	}
-	m = message{
-		kind:    native.Uint16(b[4:]),
-		flags:   native.Uint16(b[6:]),
-		payload: b[headerLen:n],
-	}
-	return m, b[min(align(int(n)), len(b)):], nil
-}
-
-// eachMessage calls handle with the messages of a datagram, until an error.
 func eachMessage(b []byte, handle func(message) error) error {
 	for len(b) > 0 {
-		m, rest, err := nextMessage(b)
-		if err == nil {
-			err = handle(m)
+		if len(b) < headerLen {
+			return ErrMalformed
 		}
-		if err != nil {
+		n := uint64(native.Uint32(b))
+		if n < headerLen || n > uint64(len(b)) {
+			return ErrMalformed
+		}
+		m := message{kind: native.Uint16(b[4:]), flags: native.Uint16(b[6:]), payload: b[headerLen:n]}
+		if err := handle(m); err != nil {
 			return err
 		}
-		b = rest
+		b = b[min(align(int(n)), len(b)):]
 	}
 	return nil
 }
@@ -76,18 +63,6 @@ func (m message) errno() error {
 	default:
 		return unix.Errno(-n)
 	}
-}
-
-// nextAttribute splits b into its first attribute (length, type and value) and the rest.
-func nextAttribute(b []byte) (kind uint16, value, rest []byte, err error) {
-	if len(b) < attrLen {
-		return 0, nil, nil, ErrMalformed
-	}
-	n := int(native.Uint16(b))
-	if n < attrLen || n > len(b) {
-		return 0, nil, nil, ErrMalformed
-	}
-	return native.Uint16(b[2:]), b[attrLen:n], b[min(align(n), len(b)):], nil
 }
 
 // align rounds n up to a multiple of four: NLMSG_ALIGN and NLA_ALIGN.

@@ -53,18 +53,22 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 // decodeAttributes sets Info and Cgroup. Attributes that are unknown or too short are
 // skipped, as is the meaningless tcp_info of a listener.
 func decodeAttributes(b []byte, s *tcp.Socket) error {
-	for len(b) > 0 {
-		kind, value, rest, err := nextAttribute(b)
-		if err != nil {
-			return err
+	for len(b) > 0 { // an attribute has a length, a type and a value
+		if len(b) < attrLen {
+			return ErrMalformed
 		}
-		switch {
+		n := int(native.Uint16(b))
+		if n < attrLen || n > len(b) {
+			return ErrMalformed
+		}
+		value := b[attrLen:n]
+		switch kind := native.Uint16(b[2:]); {
 		case kind == attrInfo && s.State != tcp.Listen:
 			decodeInfo(value, s)
 		case kind == attrCgroup && len(value) >= 8:
 			s.Cgroup = native.Uint64(value)
 		}
-		b = rest
+		b = b[min(align(n), len(b)):]
 	}
 	return nil
 }
