@@ -18,8 +18,13 @@ const spareDescriptors = 4
 // them.
 func checkDescriptors() error {
 	var fds [spareDescriptors]int
-	for n := range fds {
-		fd, err := openSpare(n)
+	for n := range fds { // an instance of epoll, and eventfds
+		fd, err := -1, error(nil)
+		if n == 0 {
+			fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		} else {
+			fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC)
+		}
 		if err == unix.EMFILE || err == unix.ENFILE {
 			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of "+
 				"open files (RLIMIT_NOFILE)", spareDescriptors, n)
@@ -40,14 +45,6 @@ func checkDescriptors() error {
 		return epollError(errno)
 	}
 	return nil
-}
-
-// openSpare opens an instance of epoll as the first descriptor, and eventfds as the others.
-func openSpare(n int) (fd int, err error) {
-	if n == 0 {
-		return unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	}
-	return unix.Eventfd(0, unix.EFD_CLOEXEC)
 }
 
 func epollError(err error) error {

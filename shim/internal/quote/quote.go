@@ -1,6 +1,7 @@
 package quote
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -14,19 +15,9 @@ func Line(text string) string {
 	if isPrintable(text) {
 		return text
 	}
-	var b strings.Builder
-	for len(text) > 0 {
-		_, size := utf8.DecodeRuneInString(text) // an invalid byte is a character of its own
-		char := text[:size]
-		text = text[size:]
-		if isPrintable(char) {
-			b.WriteString(char)
-			continue
-		}
-		quoted := strconv.Quote(char)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
+	quoted := strconv.Quote(text)
+	unquoted := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	return strings.ReplaceAll(unquoted, `\\`, `\`)
 }
 
 // isPrintable reports whether text is UTF-8 without unprintable characters (see
@@ -88,7 +79,7 @@ func dollarQuoted(word string) string {
 		if ' ' <= c && c <= '~' && c != '\'' && c != '\\' {
 			b.WriteByte(c)
 		} else {
-			b.WriteString(`\` + strconv.FormatUint(uint64(c)+0o1000, 8)[1:])
+			fmt.Fprintf(&b, `\%03o`, c)
 		}
 	}
 	return b.String()
@@ -104,20 +95,13 @@ func JSON(encoded []byte) string {
 	}
 	var b strings.Builder
 	for _, r := range text {
-		switch {
-		case strconv.IsPrint(r):
+		if strconv.IsPrint(r) {
 			b.WriteRune(r)
-		case r < 0x10000:
-			b.WriteString(escapeUnit(r))
-		default:
-			high, low := utf16.EncodeRune(r)
-			b.WriteString(escapeUnit(high) + escapeUnit(low))
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()
-}
-
-// escapeUnit returns the JSON escape of a UTF-16 code unit: \u009b.
-func escapeUnit(unit rune) string {
-	return `\u` + strconv.FormatInt(int64(unit)+0x10000, 16)[1:]
 }
