@@ -36,7 +36,7 @@ var walls = map[string]string{
 	"shim/internal/letgo":      "pure: cmp net/netip slices time ledger tcp",
 	"shim/internal/observe":    "alive check closer health ledger letgo procfs scope sockdiag stop tcp traffic unix",
 	"shim/internal/plan":       "pure: cmp errors fmt math net/netip slices strings time check preset quote report sig stop traffic",
-	"shim/internal/preset":     "pure: cmp fmt path slices strconv strings sync time sig stop",
+	"shim/internal/preset":     "pure: cmp embed fmt path slices strconv strings sync time sig stop",
 	"shim/internal/proc":       "procfs sig sigcatch unix",
 	"shim/internal/procfs":     "tcp unix",
 	"shim/internal/quote":      "pure: fmt strconv strings unicode/utf16 unicode/utf8",

@@ -46,6 +46,44 @@ func TestPresetTable(t *testing.T) {
 	}
 }
 
+// TestPresetText: no line of presets.txt is lost.
+func TestPresetText(t *testing.T) {
+	var blocks []string
+	for _, p := range All() {
+		var block strings.Builder
+		add := func(name string, words ...string) {
+			if value := strings.Join(words, " "); value != "" {
+				fmt.Fprintf(&block, "%s: %s\n", name, value)
+			}
+		}
+		add("name", p.Name)
+		add("aliases", p.Aliases...)
+		add("programs", p.Programs...)
+		for _, s := range p.StopSignals {
+			add("stopsignal", s.String())
+		}
+		add("schedule", p.Schedule)
+		for _, code := range p.Exit {
+			add("exit", strings.TrimSuffix(strings.TrimPrefix(code.String(), "stop:"), ":0"))
+		}
+		add("says", p.Says)
+		add("caveat", p.Caveat)
+		add("source", p.Source)
+		add("kept", p.Kept)
+		var marks []string
+		for i, isSet := range []bool{p.Proven, p.GroupCuts, p.ClosesKept} {
+			if isSet {
+				marks = append(marks, []string{"proven", "group-cuts", "closes-kept"}[i])
+			}
+		}
+		add("marks", marks...)
+		blocks = append(blocks, block.String())
+	}
+	if got := strings.Join(blocks, "\n"); got != text {
+		t.Errorf("it is read as\n%s", got)
+	}
+}
+
 // TestPresetSchedules: presets send signals, never KILL, and fit into the shortest reserve:
 // some 2.6 s of Nomad's 5 s.
 func TestPresetSchedules(t *testing.T) {
@@ -169,7 +207,7 @@ func TestMatch(t *testing.T) {
 
 var update = flag.Bool("update", false, "write docs/presets.md")
 
-// TestPresetDocs: docs/presets.md has the tables of table.go.
+// TestPresetDocs: docs/presets.md has the tables of presets.txt.
 func TestPresetDocs(t *testing.T) {
 	const path = "../../../docs/presets.md"
 	page, err := os.ReadFile(path)
@@ -183,7 +221,7 @@ func TestPresetDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if want != string(page) {
-		t.Error("the tables of docs/presets.md are not those of table.go; see them with -update")
+		t.Error("the tables of docs/presets.md are not those of presets.txt; see them with -update")
 	}
 }
 
