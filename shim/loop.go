@@ -36,7 +36,7 @@ type loop struct {
 	stopSent   bool        // a signal of the stop was sent
 	ended      proc.Status // the end of the command
 
-	server        proc.Process          // the preset's server below the command; PID 0: not found so far
+	server        stop.Process          // the preset's server below the command; PID 0: not found so far
 	serverEnded   bool                  // after a signal of the schedule
 	signaled      map[proc.Process]bool // who was sent a signal of the stop, by identity; the command aside
 	groupSignaled uint64                // when the command's process group was, as Process.Start; 0: it was not
@@ -223,7 +223,7 @@ func (l *loop) identify(stopSignal sig.Signal) {
 	}
 	found := preset.Match(l.host.Program(l.command))
 	if found == nil && stopSignal != 0 && !l.handles(stopSignal) && !l.grouped() {
-		if below, ok := stop.ServerBelow(l.descendants().list, l.command, ""); ok {
+		if below, ok := stop.ServerBelow(l.descendants(), l.command, ""); ok {
 			found, _ = preset.Named(below.Server)
 		}
 	}

@@ -55,17 +55,14 @@ func (l *loop) grouped() bool { return l.plan.Group || l.plan.Session }
 
 // sendStep sends a signal of the schedule to the command, or to the known server below it.
 func (l *loop) sendStep(s sig.Signal) {
-	server, below := l.target(s)
-	if below {
+	if server, below := l.target(s); below {
 		l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
-		if isRefusal(l.signal(server, s)) {
-			below, l.stop.SentTo = false, ""
+		if !isRefusal(l.signal(server, s)) {
+			l.stopSent = true
+			l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
+			return
 		}
-	}
-	if below {
-		l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
-		l.stopSent = true
-		return
+		l.stop.SentTo = ""
 	}
 	l.noteGroup(s)
 	if isRefusal(l.send(s)) {
@@ -86,25 +83,25 @@ func (l *loop) noteGroup(s sig.Signal) {
 }
 
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
-func (l *loop) signal(p proc.Process, s sig.Signal) error {
+func (l *loop) signal(p stop.Process, s sig.Signal) error {
 	l.signaled[identity(p)] = true
-	err := l.host.KillDescendant(p, s)
+	err := l.host.KillDescendant(identity(p), s)
 	if isRefusal(err) {
 		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
 	}
-	if p.Stopped() {
-		l.host.KillDescendant(p, sig.CONT)
+	if p.Stopped {
+		l.host.KillDescendant(identity(p), sig.CONT)
 	}
 	return err
 }
 
 // identity tells a process from a later one with the same PID.
-func identity(p proc.Process) proc.Process { return proc.Process{PID: p.PID, Start: p.Start} }
+func identity(p stop.Process) proc.Process { return proc.Process{PID: p.PID, Start: p.Start} }
 
 // target returns the process that a signal of the stop is for if that is not the command: the
 // server of the preset, where the command is another program, such as a shell, that does not
 // handle the signal. KILL is for the command, whose end ends the container.
-func (l *loop) target(s sig.Signal) (server proc.Process, below bool) {
+func (l *loop) target(s sig.Signal) (server stop.Process, below bool) {
 	if l.plan.Server == nil || l.command == 0 || l.serverEnded || l.grouped() || s == sig.KILL {
 		return server, false
 	}
@@ -124,53 +121,42 @@ func (l *loop) target(s sig.Signal) (server proc.Process, below bool) {
 }
 
 // findServer returns the server below the command, as found before if that still runs.
-func (l *loop) findServer() (server proc.Process, found bool) {
-	if l.server.PID != 0 && l.host.Runs(l.server) {
-		return l.server, true
+func (l *loop) findServer() (server stop.Process, found bool) {
+	found = l.server.PID != 0 && l.host.Runs(identity(l.server))
+	if !found {
+		l.server, found = stop.ServerBelow(l.descendants(), l.command, l.plan.Server.Name)
 	}
-	processes := l.descendants()
-	below, found := stop.ServerBelow(processes.list, l.command, l.plan.Server.Name)
-	l.server = processes.byPID[below.PID]
 	return l.server, found
 }
 
 // lookForServer tells the machine when the server has ended that a signal of the schedule went to.
 func (l *loop) lookForServer() {
-	if !l.host.Runs(l.server) {
+	if !l.host.Runs(identity(l.server)) {
 		l.serverEnded = true
 		l.pending = append(l.pending, stop.Event{Kind: stop.ServerEnded})
 	}
 }
 
-// descendants are the processes below lameduck, without --on-stop and its children: as the kernel
-// lists them, and for the choice of those that a stop signals.
-type descendants struct {
-	list  []stop.Process
-	byPID map[int]proc.Process
-}
-
-func (l *loop) descendants() descendants {
-	d := descendants{byPID: map[int]proc.Process{}}
+// descendants returns the processes below lameduck, without --on-stop and its children.
+func (l *loop) descendants() (list []stop.Process) {
 	beside := map[int]bool{}
 	for _, p := range l.host.Descendants() {
 		switch {
 		case p.Dead() && p.Threads <= 1:
-			continue
 		case l.onStop != 0 && (p.PID == l.onStop || beside[p.Parent]):
 			beside[p.PID] = true
-			continue
+		default:
+			list = append(list, l.choice(p))
 		}
-		d.byPID[p.PID] = p
-		d.list = append(d.list, l.choice(p))
 	}
-	return d
+	return list
 }
 
 // choice returns what the choice of the processes that a stop signals depends on. The signal that
 // asks a process to end is, with a preset asked for, that of the server that the process is; else
 // TERM, rewritten; and TERM where the process does not handle that.
 func (l *loop) choice(p proc.Process) stop.Process {
-	c := stop.Process{PID: p.PID, Parent: p.Parent, Signal: sig.TERM}
+	c := stop.Process{PID: p.PID, Parent: p.Parent, Start: p.Start, Stopped: p.Stopped(), Signal: sig.TERM}
 	handled, blocked, ignored := l.host.Signals(p.PID)
 	if p.Threads > 1 { // one of them may wait for what all of them block: see sigwait(3)
 		handled |= blocked
@@ -188,19 +174,18 @@ func (l *loop) choice(p proc.Process) stop.Process {
 	}
 	c.Handles, c.Ignores = handled.Has(c.Signal), ignored.Has(c.Signal)
 	inGroup := l.groupSignaled > 0 && p.Group == l.group && p.Start <= l.groupSignaled
-	c.Signaled = l.signaled[identity(p)] || inGroup && !ignored.Has(l.groupSignal)
+	c.Signaled = l.signaled[identity(c)] || inGroup && !ignored.Has(l.groupSignal)
 	return c
 }
 
 // signalRemaining sends their signal to the processes that the command has left behind and that are
 // at work, those whose turn it is, and tells the machine when none is.
 func (l *loop) signalRemaining() {
-	d := l.descendants()
-	now, atWork, last := stop.Wave(d.list)
-	l.signalAll(d, now)
-	for _, p := range atWork { // a member of the group, signaled while it was stopped
-		if p.Signaled && d.byPID[p.PID].Stopped() {
-			l.host.KillDescendant(d.byPID[p.PID], sig.CONT)
+	now, atWork, last := stop.Wave(l.descendants())
+	l.signalAll(now)
+	for _, p := range atWork {
+		if p.Signaled && p.Stopped { // a member of the group, signaled while it was stopped
+			l.host.KillDescendant(identity(p), sig.CONT)
 		}
 	}
 	l.noteAtWork(atWork)
@@ -211,15 +196,14 @@ func (l *loop) signalRemaining() {
 
 // signalLast sends their signal to the remaining processes that do not handle it.
 func (l *loop) signalLast() {
-	d := l.descendants()
-	_, _, last := stop.Wave(d.list)
-	l.signalAll(d, last)
+	_, _, last := stop.Wave(l.descendants())
+	l.signalAll(last)
 }
 
-func (l *loop) signalAll(d descendants, list []stop.Process) {
+func (l *loop) signalAll(list []stop.Process) {
 	for _, p := range list {
 		l.log(Debug, "sending %v to process %d", p.Signal, p.PID)
-		l.signal(d.byPID[p.PID], p.Signal)
+		l.signal(p, p.Signal)
 	}
 }
 

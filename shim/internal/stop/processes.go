@@ -6,6 +6,8 @@ import "github.com/lameduck-init/lameduck/shim/internal/sig"
 // depends on.
 type Process struct {
 	PID, Parent int
+	Start       uint64     // tells it from a later one with the same PID
+	Stopped     bool       // by a signal, and handles no other until continued
 	Server      string     // the known server that it is; "": none
 	Signal      sig.Signal // asks it to end
 	Handles     bool       // it has a handler for Signal
