@@ -59,7 +59,7 @@ func Open(cfg *Config) *Observer {
 	}
 	if cfg.Own != nil {
 		o.proxied.own = cfg.Own
-		q.Shim = cfg.Own.Listener
+		q.Listener = cfg.Own.Listener
 	}
 	o.scope = scope.Find(q)
 	if len(o.scope.Unserved) > 0 {

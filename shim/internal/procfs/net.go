@@ -73,17 +73,11 @@ func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) 
 	})
 }
 
-// UDP is a bound and unconnected UDP socket: a server, or a client of many servers.
-type UDP struct {
-	Local netip.AddrPort // unmapped
-	Inode uint32
-}
-
-// UDP lists the unconnected UDP sockets of both families.
-func (r Root) UDP() (found []UDP, err error) {
+// UDP lists the bound and unconnected UDP sockets of both families: servers, and clients of many servers.
+func (r Root) UDP() (found []tcp.Socket, err error) {
 	err = r.both("udp", func(row row) bool {
 		if row.Local.Port() != 0 && row.Remote.Port() == 0 && row.Remote.Addr().IsUnspecified() {
-			found = append(found, UDP{row.Local, row.Inode})
+			found = append(found, row.Socket)
 		}
 		return true
 	})

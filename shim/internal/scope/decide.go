@@ -8,28 +8,24 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Facts are the input of Decide. Each Err is the reason why a part may not be complete.
+// Facts are the input of Decide. Each Err is the reason why a part may not be complete: that of the Query,
+// of a table of sockets.
 type Facts struct {
-	Given     []uint16 // ports that the user named
-	Namespace bool     // see Query.Namespace
-
-	Listeners []tcp.Socket // of the network namespace; sockets in other states are ignored
-	UDP       []procfs.UDP
-	Unix      []uint32 // inodes of listeners
-	Err       error    // why a table of sockets could not be read
-
-	Connections []tcp.Socket // of the network namespace; matter if no TCP listener is found
+	Query
+	UDP  []tcp.Socket
+	Unix []uint32     // inodes of listeners
+	Open []tcp.Socket // connections of the network namespace; matter if no TCP listener is found
 
 	Ephemeral procfs.PortRange // ports that the kernel hands out
 	Shim      Inodes           // lameduck's own sockets; they never count
-	Cgroups   CgroupIDs
+	Groups    CgroupIDs
 	Held      Sockets
 	Unseen    []string // see Scope.Unseen
 }
 
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
-	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.set()}
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Groups.set()}
 	s.Learn(f.Held.Inodes)
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
@@ -44,7 +40,7 @@ func Decide(f Facts) Scope {
 	}
 	if len(s.Ports) == 0 && f.Ephemeral != (procfs.PortRange{}) {
 		// The server may have closed its listeners before. Clients use ephemeral ports.
-		s.Ports = portsOf(f.Connections, accepted)
+		s.Ports = portsOf(f.Open, accepted)
 	}
 	s.UDP = f.udp(false)
 	for _, inode := range f.Unix {
@@ -66,13 +62,13 @@ func Decide(f Facts) Scope {
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
-	known := f.Cgroups.usable() && !slices.ContainsFunc(f.Listeners, isUnknown)
+	known := f.Groups.usable() && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.serves(f.Given)):
 		return Given
 	case f.Namespace:
 		return Namespace
-	case known && (f.Cgroups.Err == nil || f.Held.Err == nil):
+	case known && (f.Groups.Err == nil || f.Held.Err == nil):
 		return Cgroup
 	case f.Held.Err == nil:
 		return Descriptors
@@ -83,7 +79,7 @@ func (f *Facts) method() Method {
 // serves reports whether anything listens on one of these ports, or has connections there.
 func (f *Facts) serves(ports []uint16) bool {
 	served := func(s *tcp.Socket) bool { return slices.Contains(ports, s.Local.Port()) }
-	return len(portsOf(f.Listeners, served))+len(portsOf(f.Connections, served)) > 0
+	return len(portsOf(f.Listeners, served))+len(portsOf(f.Open, served)) > 0
 }
 
 // helps reports whether a listener of the network namespace is no server's, but a helper's on
@@ -111,11 +107,7 @@ func (f *Facts) ours(inode uint32) bool {
 // udp returns the ports of unconnected UDP sockets that may be ours, ephemeral ports only
 // if wanted.
 func (f *Facts) udp(ephemeral bool) Ports {
-	var ports []uint16
-	for _, socket := range f.UDP {
-		if port := socket.Local.Port(); f.ours(socket.Inode) && (ephemeral || !f.Ephemeral.Has(port)) {
-			ports = append(ports, port)
-		}
-	}
-	return tcp.PortSet(ports)
+	return portsOf(f.UDP, func(s *tcp.Socket) bool {
+		return f.ours(s.Inode) && (ephemeral || !f.Ephemeral.Has(s.Local.Port()))
+	})
 }

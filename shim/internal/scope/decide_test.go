@@ -36,20 +36,20 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 		case "listen":
 			f.Listeners = append(f.Listeners, listener(uint16(number), uint64(group)))
 		case "connect":
-			f.Connections = append(f.Connections, listener(uint16(number), uint64(group)))
+			f.Open = append(f.Open, listener(uint16(number), uint64(group)))
 		case "established":
 			s := listener(uint16(number), uint64(group))
 			s.State = tcp.Established
 			f.Listeners = append(f.Listeners, s)
 		case "own":
-			f.Cgroups.Own = uint64(number)
+			f.Groups.Own = uint64(number)
 			if !hasValue {
-				f.Cgroups = CgroupIDs{Own: 50, Below: []uint64{51}}
+				f.Groups = CgroupIDs{Own: 50, Below: []uint64{51}}
 			}
 		case "below":
-			f.Cgroups.Below = append(f.Cgroups.Below, uint64(number))
+			f.Groups.Below = append(f.Groups.Below, uint64(number))
 		case "below-unknown":
-			f.Cgroups.Err = errors.New("groups")
+			f.Groups.Err = errors.New("groups")
 		case "held":
 			f.Held.Inodes[number] = true
 		case "shim":
@@ -61,7 +61,7 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 		case "range":
 			f.Ephemeral = procfs.PortRange{First: 700, Last: 799}
 		case "udp":
-			f.UDP = append(f.UDP, procfs.UDP{Local: any4(uint16(number)), Inode: number})
+			f.UDP = append(f.UDP, tcp.Socket{Local: any4(uint16(number)), Inode: number})
 		case "unix":
 			f.Unix = append(f.Unix, number)
 		case "unseen":

@@ -12,10 +12,10 @@ type Query struct {
 	Proc procfs.Root
 
 	Given     []uint16     // ports that the user named; if nobody serves any of them, all count
-	Listeners []tcp.Socket // of the network namespace, as the observer sees them
+	Listeners []tcp.Socket // of the network namespace, as the observer sees them; sockets in other states are ignored
 	Err       error        // why Listeners may not be complete
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
-	Shim      uint32       // inode of a socket of lameduck's own, 0: none; Gather finds those from descriptor 3 up
+	Listener  uint32       // inode of lameduck's own, 0: none; Gather finds the sockets from descriptor 3 up
 
 	// Connections lists the open connections of the network namespace. Find calls
 	// Connections if no TCP listener is found; nil: not known.
@@ -40,13 +40,13 @@ func Find(q Query) Scope {
 		return s
 	}
 	if (len(s.Ports) == 0 || len(s.Unserved) > 0) && q.Connections != nil {
-		connections, err := q.Connections()
-		f.Connections = connections
+		open, err := q.Connections()
+		f.Open = open
 		f.Err = cmp.Or(f.Err, err)
 		s = Decide(f)
 	}
 	if s.NoListener() {
-		f.Unseen = findUnseen(q, &f)
+		f.Unseen = findUnseen(&f)
 		s = Decide(f)
 	}
 	return s
@@ -54,14 +54,14 @@ func Find(q Query) Scope {
 
 // Gather collects the facts for Decide.
 func Gather(q Query) Facts {
-	f := Facts{Given: q.Given, Listeners: q.Listeners, Err: q.Err, Namespace: q.Namespace}
+	f := Facts{Query: q}
 	f.Ephemeral, _ = q.Proc.LocalPorts() // if unknown, every port counts as a server's
 	if q.Namespace {
 		return f
 	}
-	f.Cgroups = readCgroups(q.Proc, q.Cgroup)
+	f.Groups = readCgroups(q.Proc, q.Cgroup)
 	f.Held = HeldSockets(q.Proc, q.WholePIDNamespace)
-	f.Shim = Inodes{q.Shim: true}
+	f.Shim = Inodes{q.Listener: true}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as
 	// the command's: the hold may then be too long, but never too short.
 	_, _ = q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {

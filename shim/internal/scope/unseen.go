@@ -14,7 +14,7 @@ import (
 // findUnseen returns what our processes have in use and no table shows. Processes with
 // unreadable descriptors are skipped: all tables of the namespace are empty then, the
 // neighbors' sockets included.
-func findUnseen(q Query, f *Facts) (found []string) {
+func findUnseen(f *Facts) (found []string) {
 	note := func(kind string) {
 		if kind != "" && !slices.Contains(found, kind) {
 			found = append(found, kind)
@@ -22,21 +22,21 @@ func findUnseen(q Query, f *Facts) (found []string) {
 	}
 	// Sockets passed by socket activation may be of another network namespace, as with podman run
 	// --network=none. They look like sockets that are not bound. See sd_listen_fds(3).
-	env, _ := q.Proc.Environment(procfs.Self)
+	env, _ := f.Proc.Environment(procfs.Self)
 	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "LISTEN_FDS=") }) {
 		note("inherited sockets")
 	}
-	own, err := q.Proc.NetNamespace(procfs.Self)
-	pids, _ := Processes(q.Proc, q.WholePIDNamespace)
+	own, err := f.Proc.NetNamespace(procfs.Self)
+	pids, _ := Processes(f.Proc, f.WholePIDNamespace)
 	for _, pid := range pids {
-		namespace, failed := q.Proc.NetNamespace(pid)
+		namespace, failed := f.Proc.NetNamespace(pid)
 		if err == nil && failed == nil && namespace != own {
 			note("another network namespace") // whose sockets are in other tables
 		}
-		_, _ = q.Proc.EachTarget(pid, func(fd int, target []byte) {
+		_, _ = f.Proc.EachTarget(pid, func(fd int, target []byte) {
 			inode, isSocket := SocketInode(target)
 			if isSocket && !f.Shim.Has(inode) {
-				note(socketKind(q.Proc.SocketProtocol(pid, fd)))
+				note(socketKind(f.Proc.SocketProtocol(pid, fd)))
 			}
 		})
 	}
