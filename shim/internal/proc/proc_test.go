@@ -241,4 +241,8 @@ func TestFind(t *testing.T) {
 	if _, err := os.Stat(dir + "/ran"); err == nil {
 		t.Error("the program ran")
 	}
+	t.Chdir(dir)
+	if err := new(Processes).Find([]string{"./program"}, env); err != nil {
+		t.Errorf("in our working directory: %v", err)
+	}
 }

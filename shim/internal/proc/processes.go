@@ -12,7 +12,7 @@ type Processes struct {
 	Threads      int    // needed besides the threads of every run
 	ResetSignals bool   // the command starts with default signal dispositions
 	Parent       int    // PID of the process that started lameduck
-	Dir          string // where lameduck was started
+	Dir          string // where lameduck was started; "": our working directory
 
 	command Command // as started
 }
@@ -49,10 +49,10 @@ func (p *Processes) StartBeside(argv, env []string) (pid int, err error) {
 // have permission for the program.
 func (p *Processes) Find(argv, env []string) error { return find(p.accessibleDir(), argv, env) }
 
-// accessibleDir returns Dir, or the root directory if Dir is no longer accessible: we may have
+// accessibleDir returns Dir ("": ours), or the root directory if Dir is no longer accessible: we may have
 // been started there with more privileges.
 func (p *Processes) accessibleDir() string {
-	if unix.Access(p.Dir, unix.X_OK) != nil {
+	if p.Dir != "" && unix.Access(p.Dir, unix.X_OK) != nil {
 		return "/"
 	}
 	return p.Dir
