@@ -13,12 +13,10 @@ import (
 type opens struct {
 	comparable bool // only connections that count are counted: no neighbor listens, and no connection is left out
 
-	initial      procfs.Counters // at the trigger
-	recent       []uint64        // PassiveOpens at the latest samples, without the opens of health checks
-	passiveOpens uint64          // the lowest of recent
-	toSelf       int             // connections to ourselves, at the latest sample
-	segments     uint64          // InSegs at the latest sample
-	overflows    uint64          // ListenOverflows at the latest sample
+	initial procfs.Counters // at the trigger
+	latest  procfs.Counters // at the latest sample
+	recent  []uint64        // PassiveOpens at the latest samples, without the opens of health checks
+	toSelf  int             // connections to ourselves, at the latest sample
 }
 
 // lateSamples is how many samples later than the kernel lameduck may count its own
@@ -29,10 +27,7 @@ const lateSamples = 3
 // connections of its own.
 func (p *opens) begin(initial procfs.Counters, err error, countsLate bool) {
 	p.comparable = p.comparable && err == nil
-	p.initial = initial
-	p.passiveOpens = initial.PassiveOpens
-	p.segments = initial.InSegs
-	p.overflows = initial.ListenOverflows
+	p.initial, p.latest = initial, initial
 	p.recent = []uint64{initial.PassiveOpens}
 	if countsLate {
 		p.recent = slices.Repeat(p.recent, 1+lateSamples)
@@ -52,15 +47,13 @@ func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *eve
 	}
 	// For a source that shows no bytes a segment is activity: gVisor leaves the queues of
 	// /proc/net/tcp at 0, and on Linux most requests are read and answered between two samples.
-	rest.Segments = counters.InSegs != p.segments
-	p.segments = counters.InSegs
-	rest.TurnedAway = counters.ListenOverflows > p.overflows
-	p.overflows = counters.ListenOverflows
+	rest.Segments = counters.InSegs != p.latest.InSegs
+	rest.TurnedAway = counters.ListenOverflows > p.latest.ListenOverflows
+	p.latest = counters
 
+	before := slices.Min(p.recent)
 	p.recent = append(p.recent[1:], counters.PassiveOpens)
-	before := p.passiveOpens
-	p.passiveOpens = slices.Min(p.recent)
-	opened := int64(p.passiveOpens - before)
+	opened := int64(slices.Min(p.recent) - before)
 	counted := toSelf - p.toSelf
 	p.toSelf = toSelf
 	switch {

@@ -23,7 +23,6 @@ func (m *Machine) beginHold() {
 	m.due[longHold] = m.now.Add(holdReports)
 	m.sample.Waiting = gate.WaitGone
 	if gate.OnStop {
-		m.onStopRunning = true
 		m.due[onStopKill] = m.due[holdEnd]
 		m.do(RunOnStop)
 	}
@@ -54,7 +53,7 @@ func (m *Machine) onSample(e Event) {
 func (m *Machine) checkGate() {
 	gate := &m.cfg.Gate
 	held := m.held()
-	waiting := m.sample.Waiting || m.onStopRunning
+	waiting := m.sample.Waiting || !m.due[onStopKill].IsZero()
 	why := gate.endReason(m.sample.Traffic, held, waiting)
 	atMax := gate.endReasonAtMax(m.sample.Traffic)
 	nearCeiling := held >= gate.LullStart() && held < gate.Ceiling && atMax == Ceiling

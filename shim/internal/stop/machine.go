@@ -55,8 +55,6 @@ type Machine struct {
 	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
-	healthStopped  bool
-	onStopRunning  bool   // the --on-stop command runs
 	sample         Event  // the latest sample of the hold
 	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
 	nextStep       int    // an index into Record.Steps
@@ -68,7 +66,7 @@ type Machine struct {
 
 // The deadlines, in the order in which onTick handles those that have passed.
 const (
-	onStopKill = iota // the --on-stop command is killed
+	onStopKill = iota // the --on-stop command is killed: it runs until then
 	holdEnd           // the hold ends, or the search for a lull does
 	stepStart         // the next steps of the schedule begin
 	killAfter         // --kill-after
@@ -159,7 +157,6 @@ func (m *Machine) answer(e Event) {
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
-		m.onStopRunning = false
 		m.due[onStopKill] = time.Time{}
 		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
 			m.checkGate()
@@ -214,8 +211,8 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 	case m.state == Lingering:
 		m.endLinger()
 	case !m.cfg.RunsSequence():
-		m.record.PassedAt = m.now
 		m.stopHealth()
+		m.record.PassedAt = m.now
 		m.doWith(Send, to)
 		m.doWith(NoteForwardedAtOnce, s)
 	case m.state == Running:
@@ -237,8 +234,7 @@ func (c *Config) RunsSequence() bool { return c.Gate.Holds() || c.SequenceWithou
 
 // stopHealth does StopHealth at the first stop signal.
 func (m *Machine) stopHealth() {
-	if m.cfg.HealthListener && !m.healthStopped {
-		m.healthStopped = true
+	if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
 		m.do(StopHealth)
 	}
 }
@@ -286,7 +282,6 @@ func (m *Machine) onTick() {
 		m.due[which] = time.Time{}
 		switch which {
 		case onStopKill:
-			m.onStopRunning = false
 			m.do(KillOnStop)
 		case holdEnd:
 			if m.Searching() {

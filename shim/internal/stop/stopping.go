@@ -93,7 +93,7 @@ func (m *Machine) finish() {
 	if !r.TriggeredAt.IsZero() {
 		m.do(ReportEnd)
 	}
-	if m.onStopRunning {
+	if !m.due[onStopKill].IsZero() {
 		m.do(KillOnStop)
 	}
 	m.state = Gone
