@@ -26,7 +26,7 @@ const (
 // Fate is what a sample says about a connection.
 type Fate uint8
 
-// The fates.
+// The fates. From Closed on the connection is over.
 const (
 	Shown   Fate = iota // the socket is in the sample
 	Missing             // is not in the sample, and an event may yet report its end
@@ -80,7 +80,6 @@ type Conn struct {
 	pingPong pingPong
 
 	missedAt Moment // the first sample after Seen
-	isOver   bool   // an event has reported the end, or the connection is Lost
 	decision
 }
 

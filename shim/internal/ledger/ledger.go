@@ -112,7 +112,7 @@ func (l *Ledger) ChangeSource() {
 	former := l.conns
 	l.conns = map[uint64]*Conn{}
 	for _, c := range former {
-		if c.Seen != 0 && !c.isOver {
+		if c.Seen != 0 && c.Fate < Closed {
 			c.request.state = c.Request
 			l.conns[ConnKey(c.Local, c.Remote)] = c
 		}
@@ -159,7 +159,7 @@ func (l *Ledger) conn(s *tcp.Socket) *Conn {
 			l.conns[id] = c
 		}
 	}
-	if c == nil || c.isOver {
+	if c == nil || c.Fate >= Closed {
 		next := &Conn{}
 		if c != nil {
 			next.decision = c.decision
@@ -225,7 +225,6 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 	c.update(s, c.Ended)
 	c.Fate = Closed
 	c.Side = side
-	c.isOver = true
 	c.Listed = y.Now
 	y.Conns = append(y.Conns, c)
 }
@@ -252,8 +251,8 @@ func (l *Ledger) addMissing() {
 	}
 	for id, c := range l.conns {
 		switch {
-		case c.Seen == y.Now && !c.isOver:
-		case c.isOver || c.Seen == 0:
+		case c.Seen == y.Now && c.Fate < Closed:
+		case c.Fate >= Closed || c.Seen == 0:
 			if y.Now != c.Listed && (!c.isMade || y.Now-c.Listed >= decidedFor) {
 				delete(l.conns, id)
 			}
@@ -276,7 +275,6 @@ func (c *Conn) miss(now Moment, late time.Duration) {
 		return
 	}
 	c.Fate = Lost
-	c.isOver = true
 	c.Moved = c.missedAt
 	if c.New && c.Opened == 0 {
 		c.Opened = c.Moved

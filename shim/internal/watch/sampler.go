@@ -7,7 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
-	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -68,7 +68,8 @@ func (s *sampler) run() {
 		_ = s.observer.Sample(s.latest.began, s.cost.NeedsTimeWait(), s.judge)
 		if !s.looked && len(s.latest.cost.Listening) > 0 {
 			s.looked = true
-			s.latest.deaf = s.observer.PID1Serves() && !handlesTERM(procfs.Root(""), 1)
+			caught, blocked, _ := new(proc.Processes).Signals(1) // it may wait for what it blocks
+			s.latest.deaf = s.observer.PID1Serves() && !(caught | blocked).Has(sig.TERM)
 		}
 		s.latest.observer = s.observer.Name()
 		s.latest.trouble = s.observer.Trouble()
@@ -77,12 +78,6 @@ func (s *sampler) run() {
 		sigcatch.Wake()
 		s.observer.Wait(time.Now().Add(s.pause(took)))
 	}
-}
-
-// handlesTERM reports whether a process catches TERM, or waits for it, as far as is known.
-func handlesTERM(proc procfs.Root, pid int) bool {
-	s, err := proc.Signals(pid)
-	return err != nil || sig.Set(s.Caught|s.Blocked).Has(sig.TERM)
 }
 
 func (s *sampler) judge(next *ledger.Sample) {
