@@ -126,11 +126,11 @@ func (l *loop) startSampling() {
 // runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the
 // way of the stop.
 func (l *loop) runOnStop() {
-	if request := l.plan.Request(); request != nil {
+	if request := l.plan.OnStop.Request; request != nil {
 		l.host.ask(request, l.plan.Stop.Gate.MaxHold())
 		return
 	}
-	pid, err := l.host.StartBeside(l.plan.OnStop, l.onStopEnv())
+	pid, err := l.host.StartBeside(l.plan.OnStop.Command, l.onStopEnv())
 	l.onStop = pid
 	if err != nil {
 		l.endOnStop(": %v", err)
@@ -152,7 +152,7 @@ func (l *loop) onStopEnv() []string {
 // killOnStop kills --on-stop and the other processes of its group. A request that has no answer is
 // given up.
 func (l *loop) killOnStop() {
-	switch request := l.plan.Request(); {
+	switch request := l.plan.OnStop.Request; {
 	case request != nil:
 		l.endOnStop(": %v has not been answered", request)
 	case l.onStop != 0: // else reaped together with the command

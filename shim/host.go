@@ -86,7 +86,7 @@ func newHost(p *plan.Plan) host {
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
 	var listener *health.Listener
 	var own *health.Conns
-	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.Request() != nil} {
+	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.OnStop.Request != nil} {
 		if needed {
 			processes.Threads++
 			own = health.NewConns()

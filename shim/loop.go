@@ -303,7 +303,7 @@ func (l *loop) onStopEnded(status proc.Status) stop.Event {
 // onAnswer handles the answer to the request of --on-stop.
 func (l *loop) onAnswer(err error) {
 	if err != nil {
-		l.endOnStop(": %v: %v", l.plan.Request(), err)
+		l.endOnStop(": %v: %v", l.plan.OnStop.Request, err)
 	} else {
 		l.endOnStop("")
 	}

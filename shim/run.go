@@ -150,8 +150,8 @@ func (l *loop) logWarnings() {
 	for _, warning := range l.plan.Warnings {
 		l.log(Warn, "%s", warning)
 	}
-	if l.plan.Stop.Gate.OnStop && l.plan.Request() == nil && !l.plan.Terms.Hook {
-		if err := l.host.Find(l.plan.OnStop, l.plan.Env); err != nil {
+	if len(l.plan.OnStop.Command) > 0 && !l.plan.Hook {
+		if err := l.host.Find(l.plan.OnStop.Command, l.plan.Env); err != nil {
 			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: correct the command, or a stop goes on without it", err)
 		}
 	}

@@ -24,6 +24,7 @@ type (
 	Rewrite   = sig.Rewrite
 	ExitMap   = preset.ExitCode
 	Preset    = preset.Preset
+	OnStop    = plan.OnStop
 	Request   = check.Request
 )
 

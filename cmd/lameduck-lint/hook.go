@@ -93,8 +93,8 @@ func noPermission(s *stop, report reporter) {
 func noGoaway(s *stop, report reporter) {
 	for _, l := range s.lameducks() {
 		for _, p := range s.Ports {
-			if s.pod != nil && l.Until == shim.Quiet && l.outline != nil && len(l.Goaway)+len(l.OnStop) == 0 &&
-				s.pod.speaksGRPC(p) {
+			tells := len(l.Goaway) > 0 || l.OnStop.Signal != 0 || l.OnStop.Runs()
+			if s.pod != nil && l.Until == shim.Quiet && l.outline != nil && !tells && s.pod.speaksGRPC(p) {
 				report(l.line, "clients of gRPC keep their connections to a pod that stops; if port %s speaks HTTP/2 "+
 					"without TLS, and nothing else, give --goaway=%[1]s", p.Number.text)
 				return

@@ -92,7 +92,7 @@ func TestConfig(t *testing.T) {
 func TestBytes(t *testing.T) {
 	for _, c := range []struct{ args, env, want string }{
 		{"--alive-file=/\xe9 --on-stop /\xe9 -- /\xe9", "LAMEDUCK_WAIT_GONE=/\xe9,A=\xe9",
-			"Command=[/\xe9] Env=[A=\xe9] WaitGone=[/\xe9] OnStop=[/\xe9] AliveFile=/\xe9"},
+			"Command=[/\xe9] Env=[A=\xe9] WaitGone=[/\xe9] OnStop={[/\xe9] 0 <nil>} AliveFile=/\xe9"},
 		{"-d 1  ", "", "Command=[ ] Delay=1s"},
 		{"-\xe9 x", "", `error: unknown flag "-\xe9": flags of the command follow the command (lameduck --help-all lists the flags)`},
 		{"x", "LAMEDUCK_A\nB=1",

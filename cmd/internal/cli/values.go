@@ -241,18 +241,17 @@ func parseTerminationLog(text string) (string, error) {
 func parseURL(text string) (*shim.Request, error) { return shim.ParseRequest("GET " + text) }
 
 // parseOnStop reads a command, or a signal's name in capitals or a request, alone.
-func parseOnStop(text string) (words []string, err error) {
+func parseOnStop(text string) (on shim.OnStop, err error) {
 	if shim.IsRequest(text) {
-		_, err = shim.ParseRequest(text)
-		return []string{text}, err
+		on.Request, err = shim.ParseRequest(text)
+		return on, err
 	}
-	words, err = parseCommand(text)
-	if err == nil && len(words) == 1 && looksLikeSignal(words[0]) {
-		var s shim.Signal
-		s, err = parseSignal(words[0])
-		words[0] = s.String()
+	on.Command, err = parseCommand(text)
+	if err == nil && len(on.Command) == 1 && looksLikeSignal(on.Command[0]) {
+		on.Signal, err = parseSignal(on.Command[0])
+		on.Command = nil
 	}
-	return words, err
+	return on, err
 }
 
 // looksLikeSignal reports whether a word is the name of a signal, perhaps with a typo: in

@@ -47,8 +47,8 @@ type Config struct {
 	CloseIdle bool `group:"Hold:" type:"bool" needs:"quiet"`
 	// The local ports of HTTP/2 without TLS, and nothing else: GOAWAY is sent once nothing new comes.
 	Goaway []uint16 `group:"Hold:" type:"ports" placeholder:"PORT,..." needs:"quiet"`
-	// The program to run when the stop begins, and its arguments; or a signal's name or a request alone.
-	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|URL|SIG" needs:"hold"`
+	// What happens when the stop begins.
+	OnStop OnStop `group:"Hold:" type:"onstop" placeholder:"COMMAND|URL|SIG" needs:"hold"`
 
 	// How long the silence must last; 0: the default.
 	QuietFor time.Duration `group:"Traffic:" type:"length" placeholder:"DUR" needs:"until"`

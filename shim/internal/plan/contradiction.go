@@ -51,7 +51,7 @@ func (c *Config) contradiction() error {
 // is left for.
 func (c *Config) misfit(f fit) error {
 	switch {
-	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.WaitURL != nil || c.onStopRuns()):
+	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.WaitURL != nil || c.OnStop.Runs()):
 		remedy := report.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
 			c.graceFor(time.Second))
 		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+

@@ -187,7 +187,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 	if e.WaitURL != nil {
 		until = append(until, e.WaitURL.URL+" answers 200 or refuses")
 	}
-	if e.onStopRuns() {
+	if e.OnStop.Runs() {
 		until = append(until, "--on-stop has ended")
 	}
 	switch {
@@ -198,11 +198,11 @@ func (e *explanation) hold(begin, endsEarly string) {
 	default:
 		e.say("%s until %s, at most %s", begin, strings.Join(until, ", and "), e.MaxHold)
 	}
-	switch request := e.Request(); {
-	case request != nil:
-		e.say("  meanwhile sends %v", request)
-	case e.onStopRuns():
-		e.say("  meanwhile runs %s", quote.Shell(e.OnStop))
+	switch on := &e.OnStop; {
+	case on.Request != nil:
+		e.say("  meanwhile sends %v", on.Request)
+	case on.Runs():
+		e.say("  meanwhile runs %s", quote.Shell(on.Command))
 	}
 	if told := e.Stop.Tell; told != 0 {
 		e.say("  at its beginning sends %v to %s, only to processes that handle %[1]v", told, e.Told())

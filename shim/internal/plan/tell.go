@@ -9,29 +9,15 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// onStopSignal returns the signal that --on-stop names, as Signal.String spells it; 0: --on-stop
-// names a program, or is not given.
-func (c *Config) onStopSignal() sig.Signal {
-	if len(c.OnStop) != 1 {
-		return 0
-	}
-	s, err := sig.Parse(c.OnStop[0])
-	if err != nil || s.String() != c.OnStop[0] {
-		return 0
-	}
-	return s
+// OnStop is what happens when the stop begins. At most one field is set.
+type OnStop struct {
+	Command []string       // a program to run, and its arguments
+	Signal  sig.Signal     // to send to the command
+	Request *check.Request // to send
 }
 
-// Request returns the request that --on-stop sends; nil: none.
-func (c *Config) Request() (r *check.Request) {
-	if len(c.OnStop) == 1 && check.IsRequest(c.OnStop[0]) {
-		r, _ = check.ParseRequest(c.OnStop[0])
-	}
-	return r
-}
-
-// onStopRuns reports whether --on-stop runs a program, or sends a request.
-func (c *Config) onStopRuns() bool { return len(c.OnStop) > 0 && c.onStopSignal() == 0 }
+// Runs reports whether a hold waits for its end.
+func (o *OnStop) Runs() bool { return len(o.Command) > 0 || o.Request != nil }
 
 // ending are the signals by which programs end whatever their preset.
 var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
@@ -40,7 +26,7 @@ var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 // an error. If it would do so only because of the server that auto has recognized, it is not sent, and
 // a warning says so, since the command runs by then.
 func (p *Plan) tell() (s sig.Signal, warning string, err error) {
-	s = p.onStopSignal()
+	s = p.OnStop.Signal
 	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
 	ends := ending.Has(s) || sends(p.Stop.Preset)
 	for _, start := range p.starts() {

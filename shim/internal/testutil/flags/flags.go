@@ -68,6 +68,16 @@ func setFlag(cfg *plan.Config, name, value string) (err error) {
 			*at, err = check.ParseRequest("GET " + value)
 		case *[]string:
 			*at = append(*at, value)
+		case *plan.OnStop:
+			s, noSignal := sig.Parse(value)
+			switch {
+			case check.IsRequest(value):
+				at.Request, err = check.ParseRequest(value)
+			case noSignal == nil && s.String() == value:
+				at.Signal = s
+			default:
+				at.Command = []string{value}
+			}
 		case *[]uint16:
 			var port uint16
 			_, err = fmt.Sscan(value, &port)
