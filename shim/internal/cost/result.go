@@ -41,13 +41,6 @@ func (r *Result) Cut() (n int) {
 	return n
 }
 
-// clone returns a copy that the next sample does not change.
-func (r Result) clone() Result {
-	r.Ends = slices.Clone(r.Ends)
-	r.PerSecond = slices.Clone(r.PerSecond)
-	return r
-}
-
 // hasEnded reports whether a port has ended.
 func (r *Result) hasEnded(port uint16) bool {
 	return slices.ContainsFunc(r.Ends, func(e End) bool { return e.Port == port })

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -93,7 +94,10 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 	}
 	t.countCut(!sample.MissedAt.IsZero())
 	t.countRefused()
-	return t.result.clone()
+	result := t.result // which the next sample does not change
+	result.Ends = slices.Clone(result.Ends)
+	result.PerSecond = slices.Clone(result.PerSecond)
+	return result
 }
 
 // addOther adds a socket that is no connection.

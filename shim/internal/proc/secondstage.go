@@ -20,7 +20,7 @@ import (
 
 // Go resets every signal disposition between fork and exec, and has no hook there. So if
 // the command must inherit blocked or ignored signals, or must find its own pid in a
-// variable that has ours (pidvars.go), our own program is executed in the command's place:
+// variable that has ours, our own program is executed in the command's place:
 // the second stage restores the signals, and becomes the command. The pid stays the same.
 // The second stage also takes the terminal for a session of the command's own; Go's fork
 // would take the terminal by force.
@@ -46,7 +46,7 @@ var errNoStage = errors.New("no second stage")
 // needsSecondStage reports whether the second stage has anything to do.
 func (c *Command) needsSecondStage() bool {
 	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
-		addresses(c.Env, c.addressee())
+		slices.Contains(c.Env, listenPID+c.addressee())
 }
 
 // startSecondStage starts the second stage and waits until it has become the command or
@@ -59,7 +59,7 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	defer from.Close()
 	fd := to.Fd()
 	unix.FcntlInt(fd, unix.F_SETFD, 0) // the stage inherits it
-	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
+	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.Blocked), fmt.Sprintf("%x", c.Ignored)}, c.Argv...)
 	err = errNoStage
 	for _, self := range ownPaths() {
 		pid, err = c.forkExec(self, argv, hide(c.Env))
@@ -112,8 +112,6 @@ func readStage(from *os.File, patience time.Duration) (report []byte) {
 	return report
 }
 
-func hex(set sig.Set) string { return strconv.FormatUint(uint64(set), 16) }
-
 // SecondStage becomes the command if the program's arguments ask for the second stage, and
 // otherwise returns. Either way Go's runtime uses one processor from now on: a second
 // processor would fill caches of its own.
@@ -126,7 +124,9 @@ func SecondStage(args []string) {
 	unix.CloseOnExec(report)
 	runtime.LockOSThread() // the mask is the thread's
 	env := Environ()
-	readdress(env, args[2])
+	if i := slices.Index(env, listenPID+args[2]); i >= 0 {
+		env[i] = listenPID + strconv.Itoa(os.Getpid())
+	}
 	if leadsSession() {
 		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0) // if no other session has the terminal
 	}
@@ -169,13 +169,3 @@ func action(s sig.Signal, now, before *sigaction) {
 // listenPID names the process that inherits sockets by its PID; other processes ignore the
 // sockets. See sd_listen_fds(3).
 const listenPID = "LISTEN_PID="
-
-// addresses reports whether LISTEN_PID in env names the process pid.
-func addresses(env []string, pid string) bool { return slices.Contains(env, listenPID+pid) }
-
-// readdress makes a LISTEN_PID in env that names the process from name this process.
-func readdress(env []string, from string) {
-	if i := slices.Index(env, listenPID+from); i >= 0 {
-		env[i] = listenPID + strconv.Itoa(os.Getpid())
-	}
-}

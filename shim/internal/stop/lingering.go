@@ -70,17 +70,12 @@ func (m *Machine) onNoneAtWork(e Event) {
 	switch {
 	case m.state != Lingering:
 	case !e.Waiting || m.readersWaited:
-		m.signalLast()
+		m.do(SignalLast)
+		if m.cfg.Linger == 0 { // else there is a time for that, too
+			m.finish()
+		}
 	case m.due[lastWave].IsZero():
 		m.due[lastWave] = m.now.Add(readTime)
-	}
-}
-
-// signalLast signals what is left, and leaves unless there is a time for that, too.
-func (m *Machine) signalLast() {
-	m.do(SignalLast)
-	if m.cfg.Linger == 0 {
-		m.finish()
 	}
 }
 

@@ -36,6 +36,7 @@ func (v View) JSON() string { return report.Encode(v) }
 // that traffic has given up are in flight for a hold, which counts the silence of a request
 // from its own start.
 func (w *watch) view(now time.Time, next *sample) View {
+	ports := next.cost.Listening
 	givenUp := 0
 	if now.Before(w.givesUp) {
 		givenUp = next.LeftOut.GivenUp
@@ -45,7 +46,7 @@ func (w *watch) view(now time.Time, next *sample) View {
 		Time:     now,
 		Observer: report.NullIfZero(next.observer),
 		Trouble:  next.trouble,
-		Ports:    atMost(next.cost.Listening),
+		Ports:    append([]uint16{}, ports[:min(len(ports), maxShown)]...), // never null
 		Open:     next.Open,
 		InFlight: next.InFlight + givenUp,
 		New:      next.Accepted - w.accepted,
@@ -80,6 +81,3 @@ func (w *watch) ago(now, at time.Time) *int64 {
 // maxShown is how many ports a view lists. A view then fits into a pipe at once: POLLOUT
 // promises room for a page at most.
 const maxShown = 20
-
-// atMost returns the first maxShown of a list, never nil.
-func atMost[T any](list []T) []T { return append([]T{}, list[:min(len(list), maxShown)]...) }
