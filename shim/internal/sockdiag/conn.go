@@ -98,7 +98,7 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 		}
 	}
 	c.replyPending = true
-	if _, err := unix.Write(c.fd, appendRequest(c.buf[:0], family, q)); err != nil {
+	if _, err := unix.Write(c.fd, newRequest(c.buf, family, q)); err != nil {
 		return err
 	}
 	r := reply{ports: q.Ports, sock: &c.sock, visit: visit}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
+
+const socketLen = int(unsafe.Sizeof(inetDiagMsg{}))
 
 // fakeConn returns a Conn that receives the given datagrams, and does not wait for others.
 func fakeConn(t *testing.T, datagrams [][]byte) *Conn {
@@ -135,14 +138,14 @@ func TestReplies(t *testing.T) {
 
 // TestRequest: the bytes of a request, without ports and with a run of ports.
 func TestRequest(t *testing.T) {
-	payload := make([]byte, requestLen)
+	payload := make([]byte, unsafe.Sizeof(inetDiagReq{})-headerLen)
 	payload[0], payload[1], payload[2] = unix.AF_INET6, unix.IPPROTO_TCP, 2
 	native.PutUint32(payload[4:], 0x1ffe) // all states but 0
 	q := Query{States: AllStates, Info: true}
 	check := func(ports tcp.Ports) {
 		q.Ports = ports
 		want := encode(unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_REQUEST|unix.NLM_F_DUMP, payload)
-		if got := appendRequest(nil, unix.AF_INET6, q); !bytes.Equal(got, want) {
+		if got := newRequest(nil, unix.AF_INET6, q); !bytes.Equal(got, want) {
 			t.Errorf("ports %v: % x\nwant % x", ports, got, want)
 		}
 	}

@@ -27,11 +27,16 @@ func In(states ...tcp.State) (set States) {
 	return set
 }
 
-// The lengths of struct inet_diag_req_v2 and of struct inet_diag_bc_op.
-const (
-	requestLen = 56
-	bcOpLen    = 4
-)
+// inetDiagReq is a message with struct inet_diag_req_v2. No id asks for all sockets.
+type inetDiagReq struct {
+	unix.NlMsghdr
+	family, protocol, attributes, _ uint8
+	states                          States
+	id                              [48]byte
+}
+
+// bcOpLen is the length of struct inet_diag_bc_op.
+const bcOpLen = 4
 
 // INET_DIAG_REQ_BYTECODE and the operations of include/uapi/linux/inet_diag.h.
 const (
@@ -41,24 +46,20 @@ const (
 	bcSrcLE      = 3 // INET_DIAG_BC_S_LE: local port <= the field no of the next operation
 )
 
-// appendRequest appends to b a request for the sockets of a family that match q. The field id of struct
-// inet_diag_req_v2 is 0: no single socket.
-func appendRequest(b []byte, family uint8, q Query) []byte {
-	start := len(b)
-	b = append(b, make([]byte, headerLen+requestLen)...)
-	request := b[start:]
-	native.PutUint16(request[4:], unix.SOCK_DIAG_BY_FAMILY)
-	native.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	request[headerLen] = family
-	request[headerLen+1] = unix.IPPROTO_TCP
-	if q.Info {
-		request[headerLen+2] = 1 << (attrInfo - 1) // the attributes to send with each socket, a bit each
+// newRequest returns, in the memory of b, a request for the sockets of a family that match q.
+func newRequest(b []byte, family uint8, q Query) []byte {
+	request := inetDiagReq{
+		NlMsghdr: unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP},
+		family:   family, protocol: unix.IPPROTO_TCP, states: q.States,
 	}
-	native.PutUint32(request[headerLen+4:], uint32(q.States))
+	if q.Info {
+		request.attributes = 1 << (attrInfo - 1) // a bit for each to send with each socket
+	}
+	b = append(b[:0], bytesOf(&request)...)
 	if len(q.Ports) > 0 {
 		b = appendBytecode(b, q.Ports)
 	}
-	native.PutUint32(b[start:], uint32(len(b)-start))
+	native.PutUint32(b, uint32(len(b)))
 	return b
 }
 

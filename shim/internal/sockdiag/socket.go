@@ -11,11 +11,20 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// The lengths of struct inet_diag_msg and of its struct inet_diag_sockid.
-const (
-	socketLen   = 72
-	socketIDLen = 48
-)
+// inetDiagMsg is struct inet_diag_msg.
+type inetDiagMsg struct {
+	family, state, timer, retransmits   uint8
+	localPort, remotePort               [2]byte
+	local, remote                       [16]byte
+	device                              uint32
+	cookie                              [2]uint32
+	expires, unread, unsent, uid, inode uint32
+}
+
+// bytesOf returns the memory of a value.
+func bytesOf[T any](value *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(value)), unsafe.Sizeof(*value))
+}
 
 // Attributes of a socket: INET_DIAG_INFO and INET_DIAG_CGROUP_ID (5.8).
 const (
@@ -27,25 +36,21 @@ const (
 // addresses are left out.
 func decodeSocket(payload []byte, s *tcp.Socket) error {
 	*s = tcp.Socket{}
-	if len(payload) < socketLen {
-		return ErrMalformed
-	}
-	family := payload[0]
-	id := payload[4 : 4+socketIDLen]
-	queues := payload[4+socketIDLen : socketLen]
-	local, ok := addrPort(family, id[4:20], id[0:2])
-	if !ok {
+	var m inetDiagMsg
+	known := copy(bytesOf(&m), payload)
+	local, ok := addrPort(m.family, m.local, m.localPort)
+	if known < int(unsafe.Sizeof(m)) || !ok {
 		return ErrMalformed
 	}
 	s.Local = local
-	s.Remote, _ = addrPort(family, id[20:36], id[2:4])
-	s.State = tcp.State(payload[1])
-	s.Cookie = uint64(native.Uint32(id[40:])) | uint64(native.Uint32(id[44:]))<<32
-	s.Unread = native.Uint32(queues[4:]) // behind idiag_expires
-	s.Unsent = native.Uint32(queues[8:])
-	s.Inode = native.Uint32(queues[16:])
-	err := decodeAttributes(payload[socketLen:], s)
-	s.Retries = payload[3] // idiag_retrans
+	s.Remote, _ = addrPort(m.family, m.remote, m.remotePort)
+	s.State = tcp.State(m.state)
+	s.Cookie = uint64(m.cookie[0]) | uint64(m.cookie[1])<<32
+	s.Unread = m.unread
+	s.Unsent = m.unsent
+	s.Inode = m.inode
+	err := decodeAttributes(payload[known:], s)
+	s.Retries = m.retransmits
 	s.DiscountFIN()
 	return err
 }
@@ -74,24 +79,23 @@ func decodeAttributes(b []byte, s *tcp.Socket) error {
 }
 
 // addrPort decodes one end of a socket.
-func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
-	var ip netip.Addr
+func addrPort(family uint8, addr [16]byte, port [2]byte) (end netip.AddrPort, ok bool) {
+	ip := netip.AddrFrom16(addr).Unmap()
 	switch family {
 	case unix.AF_INET:
-		ip = netip.AddrFrom4([4]byte(addr))
+		ip = netip.AddrFrom4([4]byte(addr[:4]))
 	case unix.AF_INET6:
-		ip = netip.AddrFrom16([16]byte(addr)).Unmap()
 	default:
 		return end, false
 	}
-	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port)), true
+	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port[:])), true
 }
 
 // decodeInfo sets Info from the part of struct tcp_info that the kernel knows: the struct has
 // only grown at its end.
 func decodeInfo(b []byte, s *tcp.Socket) {
 	var info unix.TCPInfo
-	known := copy(unsafe.Slice((*byte)(unsafe.Pointer(&info)), unsafe.Sizeof(info)), b)
+	known := copy(bytesOf(&info), b)
 	setInfo(&info, uintptr(known), s)
 }
 
