@@ -38,9 +38,8 @@ type eventReader interface {
 // sock_diag(7).
 type events struct {
 	reader   eventReader // nil: no events, or a flood
-	ports    scope.Ports
-	closed   []closed  // since the latest sample
-	missedAt time.Time // when events were missed since the latest sample; zero: none
+	closed   []closed    // since the latest sample
+	missedAt time.Time   // when events were missed since the latest sample; zero: none
 
 	count       int // of events
 	countedFrom time.Time
@@ -56,7 +55,6 @@ type closed struct {
 // setPorts reads events of sockets with these local ports from now on, if the kernel has any.
 // Events that are queued already are kept.
 func (e *events) setPorts(ports scope.Ports) {
-	e.ports = ports
 	switch {
 	case !e.floodedAt.IsZero():
 	case e.reader == nil:
@@ -72,22 +70,20 @@ func (e *events) setPorts(ports scope.Ports) {
 // reporting reports whether events are read.
 func (e *events) reporting() bool { return e.reader != nil }
 
-// beginSample begins a sample. During a flood activity is certain; at its end, events are
-// read again before the sockets are listed, so that no connection is missed in between.
-func (e *events) beginSample(now time.Time) {
+// beginSample begins a sample. During a flood activity is certain. At its end beginSample reports that
+// events are to be read again before the sockets are listed, so that no connection is missed in between.
+func (e *events) beginSample(now time.Time) (ends bool) {
 	if e.floodedAt.IsZero() {
-		return
+		return false
 	}
 	e.missedAt = now
 	if now.Sub(e.floodedAt) < floodPause {
-		return
+		return false
 	}
 	e.floodedAt = time.Time{}
 	e.countedFrom = now
 	e.count = 0
-	if e.ports != nil {
-		e.setPorts(e.ports)
-	}
+	return true
 }
 
 // read collects the events that have arrived.
@@ -144,16 +140,10 @@ func (e *events) wait(until time.Time) {
 	}
 }
 
-// pause leaves the destroy groups for the time of a flood.
+// pause leaves the destroy groups.
 func (e *events) pause() {
 	if e.reader != nil {
 		e.reader.Close()
 		e.reader = nil
 	}
-}
-
-// close leaves the destroy groups for good.
-func (e *events) close() {
-	e.pause()
-	e.ports = nil
 }

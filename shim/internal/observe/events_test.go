@@ -51,12 +51,14 @@ func TestEventsPaused(t *testing.T) {
 		missed, reporting bool
 	}{{0, true, false}, {999 * time.Millisecond, true, false}, {time.Second, true, true}, {2 * time.Second, false, true}} {
 		at := trigger.Add(step.after)
-		e.beginSample(at)
+		if e.beginSample(at) {
+			e.setPorts(scope.Ports{80})
+		}
 		if missed := e.missedIn(at); missed != step.missed || e.reporting() != step.reporting {
 			t.Errorf("after %v: missed %v, reporting %v", step.after, missed, e.reporting())
 		}
 	}
-	e.close()
+	e.pause()
 }
 
 // TestEventsUnfiltered: a reader whose filter cannot get a further port is closed.

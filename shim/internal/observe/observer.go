@@ -125,7 +125,7 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 	if err != nil && o.source.exhausted(err) {
 		o.source.fallBack(err)
 		o.ledger.ChangeSource()
-		o.events.close()
+		o.events.pause()
 		err = o.sampleSource(now, timeWait, judge)
 	}
 	o.source.failed = nil
@@ -142,7 +142,9 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 		_ = procfs.Root("").PingPong(note)
 	}
 	o.ledger.Begin(now)
-	o.events.beginSample(now)
+	if o.events.beginSample(now) {
+		o.readEvents()
+	}
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
