@@ -1,6 +1,20 @@
 package traffic
 
-import "time"
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
+)
+
+// moment is a time since long before the trigger.
+type moment = ledger.Moment
+
+const trigger = ledger.Trigger
+
+type activity = ledger.Activity
+
+// both returns the activity of a connection that is not known: it came, or a byte moved on it.
+func both(at moment) activity { return activity{Opened: at, Moved: at} }
 
 // arrivals counts the connections that came after the trigger.
 type arrivals struct {

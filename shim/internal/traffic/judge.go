@@ -170,16 +170,6 @@ func (f *fold) longestQueue() (longest Cause) {
 	return longest
 }
 
-// secondTry is how long after its first try a client tries again at the latest: TCP_TIMEOUT_FALLBACK in
-// include/net/tcp.h.
-const secondTry = 3 * time.Second
-
-// comeBackUntil returns until when the clients that were turned away try again: each doubles the time
-// between two tries. Of most of them no socket is left.
-func (t *Tracker) comeBackUntil() moment {
-	return t.turnedAwayAt + (t.turnedAwayAt - t.turnedAwayFrom) + secondTry
-}
-
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
 	a := &f.arrivals

@@ -7,6 +7,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 )
 
+// ProbeRule says when traffic that looks like a health probe is left out.
+type ProbeRule uint8
+
+// The rules.
+const (
+	IgnoreProbesPatiently ProbeRule = iota // when all other traffic has been silent for QuietFor
+	IgnoreProbes                           // at once: two equal gaps are enough
+	CountProbes                            // never
+)
+
 // A health probe is a short connection with few bytes.
 const (
 	maxProbeAge   = 2 * time.Second

@@ -23,16 +23,6 @@ type Config struct {
 	Goaway      []uint16    // the local ports on whose connections GOAWAY is sent
 }
 
-// ProbeRule says when traffic that looks like a health probe is left out.
-type ProbeRule uint8
-
-// The rules.
-const (
-	IgnoreProbesPatiently ProbeRule = iota // when all other traffic has been silent for QuietFor
-	IgnoreProbes                           // at once: two equal gaps are enough
-	CountProbes                            // never
-)
-
 // Ledger returns the configuration of the ledger whose samples are judged.
 func (c *Config) Ledger(start time.Time) ledger.Config {
 	return ledger.Config{
@@ -76,16 +66,6 @@ type Tracker struct {
 	turnedAwayAt   moment // when they last did
 }
 
-// moment is a time since long before the trigger.
-type moment = ledger.Moment
-
-const trigger = ledger.Trigger
-
-type activity = ledger.Activity
-
-// both returns the activity of a connection that is not known: it came, or a byte moved on it.
-func both(at moment) activity { return activity{Opened: at, Moved: at} }
-
 // silence returns the time since m, or since the trigger if that is later.
 func (t *Tracker) silence(m moment) time.Duration { return t.sample.Now - max(m, trigger) }
 
@@ -93,6 +73,16 @@ func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.Qu
 
 // recent reports whether something since the trigger happened less than QuietFor ago.
 func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince(at) }
+
+// secondTry is how long after its first try a client tries again at the latest: TCP_TIMEOUT_FALLBACK in
+// include/net/tcp.h.
+const secondTry = 3 * time.Second
+
+// comeBackUntil returns until when the clients that were turned away try again: each doubles the time
+// between two tries. Of most of them no socket is left.
+func (t *Tracker) comeBackUntil() moment {
+	return t.turnedAwayAt + (t.turnedAwayAt - t.turnedAwayFrom) + secondTry
+}
 
 // New returns a Tracker.
 func New(cfg Config) *Tracker {
