@@ -151,6 +151,7 @@ func TestHookMisspelled(t *testing.T) {
 			t.Errorf("%q: %v, want exit code 125: %s", words, err, out)
 		}
 		h.Err.Wait("holding as lameduck hold")
+		h.Err.Wait(`"ended":"no_listener"`)
 		if r := h.Report(); r.Trigger != "hold" || r.Ended != "no_listener" {
 			t.Errorf("%q: %+v", words, r)
 		}
