@@ -16,34 +16,19 @@ import (
 // version 2 hierarchy has no groups (a host with version 1).
 const rootCgroup = 1
 
-// CgroupIDs are the ids of our control group in the hierarchy of version 2, and of the
-// groups below. An id is the inode number of the group's directory.
-type CgroupIDs struct {
-	Own   uint64 // as a socket of our own shows it; 0: unknown
-	Below []uint64
-	Err   error // why Below may not be complete
+// Cgroups are our control group in the hierarchy of version 2, and the groups below, by id: the inode
+// number of the group's directory.
+type Cgroups struct {
+	IDs map[uint64]bool // nil: ids do not tell our sockets from others
+	Err error           // why groups below ours may be missing
 }
 
-// usable reports whether the id tells our sockets from others.
-func (c CgroupIDs) usable() bool { return c.Own > rootCgroup }
-
-func (c CgroupIDs) set() map[uint64]bool {
-	if !c.usable() {
-		return nil
+// readCgroups finds the groups below our own, which has the id that a socket showed, 0 if it is unknown.
+func readCgroups(proc procfs.Root, own uint64) Cgroups {
+	if own <= rootCgroup {
+		return Cgroups{}
 	}
-	set := map[uint64]bool{c.Own: true}
-	for _, id := range c.Below {
-		set[id] = true
-	}
-	return set
-}
-
-// readCgroups finds the groups below our own, which has the id that a socket showed.
-func readCgroups(proc procfs.Root, own uint64) CgroupIDs {
-	ids := CgroupIDs{Own: own}
-	if !ids.usable() {
-		return ids
-	}
+	ids := Cgroups{IDs: map[uint64]bool{own: true}}
 	mounts, err := proc.Mounts()
 	found := false
 	for _, m := range mounts {
@@ -63,12 +48,12 @@ func readCgroups(proc procfs.Root, own uint64) CgroupIDs {
 // add adds a group, if it is below ours, and those below, and reports whether one of them is ours. A
 // mount may show any part of the hierarchy, under any path. What cannot be read elsewhere is left out.
 // filepath.WalkDir would sort the groups, which costs 15 KB of program.
-func (c *CgroupIDs) add(dir string, isBelow bool) (found bool, err error) {
+func (c *Cgroups) add(dir string, isBelow bool) (found bool, err error) {
 	id := inode(dir)
-	if isBelow && id != 0 { // else removed meanwhile
-		c.Below = append(c.Below, id)
+	found = isBelow || c.IDs[id]
+	if found && id != 0 { // else removed meanwhile
+		c.IDs[id] = true
 	}
-	found = isBelow || id == c.Own
 	file, err := os.Open(dir)
 	var entries []os.DirEntry
 	if err == nil {

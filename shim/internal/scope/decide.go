@@ -18,14 +18,14 @@ type Facts struct {
 
 	Ephemeral procfs.PortRange // ports that the kernel hands out
 	Shim      Inodes           // lameduck's own sockets; they never count
-	Groups    CgroupIDs
+	Cgroups   Cgroups
 	Held      Sockets
 	Unseen    []string // see Scope.Unseen
 }
 
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
-	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Groups.set()}
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.IDs}
 	s.Learn(f.Held.Inodes)
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
@@ -62,13 +62,13 @@ func Decide(f Facts) Scope {
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
-	known := f.Groups.usable() && !slices.ContainsFunc(f.Listeners, isUnknown)
+	known := len(f.Cgroups.IDs) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.serves(f.Given)):
 		return Given
 	case f.Namespace:
 		return Namespace
-	case known && (f.Groups.Err == nil || f.Held.Err == nil):
+	case known && (f.Cgroups.Err == nil || f.Held.Err == nil):
 		return Cgroup
 	case f.Held.Err == nil:
 		return Descriptors

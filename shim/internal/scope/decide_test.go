@@ -42,14 +42,16 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 			s.State = tcp.Established
 			f.Listeners = append(f.Listeners, s)
 		case "own":
-			f.Groups.Own = uint64(number)
-			if !hasValue {
-				f.Groups = CgroupIDs{Own: 50, Below: []uint64{51}}
+			switch {
+			case !hasValue:
+				f.Cgroups.IDs = map[uint64]bool{50: true, 51: true}
+			case number > rootCgroup:
+				f.Cgroups.IDs = map[uint64]bool{uint64(number): true}
 			}
 		case "below":
-			f.Groups.Below = append(f.Groups.Below, uint64(number))
+			f.Cgroups.IDs[uint64(number)] = true
 		case "below-unknown":
-			f.Groups.Err = errors.New("groups")
+			f.Cgroups.Err = errors.New("groups")
 		case "held":
 			f.Held.Inodes[number] = true
 		case "shim":

@@ -59,7 +59,7 @@ func Gather(q Query) Facts {
 	if q.Namespace {
 		return f
 	}
-	f.Groups = readCgroups(q.Proc, q.Cgroup)
+	f.Cgroups = readCgroups(q.Proc, q.Cgroup)
 	f.Held = HeldSockets(q.Proc, q.WholePIDNamespace)
 	f.Shim = Inodes{q.Listener: true}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as
