@@ -167,7 +167,7 @@ func (l *loop) choice(p proc.Process) stop.Process {
 	if l.plan.Preset != "" {
 		if server := preset.Match(l.host.Program(p.PID)); server != nil {
 			c.Server = server.Name
-			if s := server.Steps().FirstSignal(sig.TERM); handled.Has(s) {
+			if s := server.Schedule.FirstSignal(sig.TERM); handled.Has(s) {
 				c.Signal = s
 			}
 		}

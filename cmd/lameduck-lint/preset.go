@@ -12,7 +12,7 @@ import (
 func wrongPreset(s *stop, report reporter) {
 	l, given := &s.entry, s.entry.outline
 	if given == nil || len(given.Starts) == 0 || s.Command == nil || s.server == nil || l.Schedule != nil ||
-		l.Preset == shim.AutoPreset || slices.Equal(given.Starts[0].Steps, s.server.Steps()) {
+		l.Preset == shim.AutoPreset || slices.Equal(given.Starts[0].Steps, s.server.Schedule) {
 		return
 	}
 	switch server := s.server.Name; {
@@ -45,7 +45,7 @@ func stopSignal(s *stop, report reporter) {
 		report(given.line, "%s %v ends the container at once, or never; leave the line out", field, s.signal)
 	case s.call == nil && inherits && s.server != nil && s.last != nil && !s.stays(s.last):
 		// What a node does at a signal is the program's.
-		if finishes := s.server.Steps()[0].Signal; s.signal != finishes && s.server.Name != "node" {
+		if finishes := s.server.Schedule[0].Signal; s.signal != finishes && s.server.Name != "node" {
 			report(s.last.program.line, "the stop signal of %s is %v, at which %s does not finish; write %s SIG%v",
 				s.Image, s.signal, s.server.Name, field, finishes)
 		}

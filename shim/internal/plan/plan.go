@@ -142,7 +142,7 @@ func (c *Config) signals(at Place, server *preset.Preset) (s signals, err error)
 	}
 	if server != nil {
 		s.stops |= sig.SetOf(server.StopSignals...)
-		s.preset = server.Steps()
+		s.preset = server.Schedule
 	}
 	if at.Terminal {
 		s.stops = s.stops.Without(sig.SetOf(sig.WINCH))

@@ -24,8 +24,8 @@ type Preset struct {
 	Aliases  []string
 	Programs []string // base names of the executables and scripts of the server
 
-	StopSignals []sig.Signal // STOPSIGNAL of the server's images, TERM aside
-	Schedule    string       // as for --stop-schedule, never with KILL
+	StopSignals []sig.Signal  // STOPSIGNAL of the server's images, TERM aside
+	Schedule    stop.Schedule // as for --stop-schedule, never with KILL
 	Exit        []ExitCode
 
 	Says   string // how the server reacts to Schedule
@@ -70,15 +70,6 @@ func Named(name string) (*Preset, bool) {
 		}
 	}
 	return nil, false
-}
-
-// Steps returns the parsed Schedule.
-func (p *Preset) Steps() stop.Schedule {
-	steps, err := stop.ParseSchedule(p.Schedule)
-	if err != nil {
-		panic(err) // a test parses the whole table
-	}
-	return steps
 }
 
 // Stops reports whether any preset names a signal that begins a stop, beside TERM.

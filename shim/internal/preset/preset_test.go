@@ -62,7 +62,7 @@ func TestPresetText(t *testing.T) {
 		for _, s := range p.StopSignals {
 			add("stopsignal", s.String())
 		}
-		add("schedule", p.Schedule)
+		add("schedule", p.Schedule.String())
 		for _, code := range p.Exit {
 			add("exit", strings.TrimSuffix(strings.TrimPrefix(code.String(), "stop:"), ":0"))
 		}
@@ -89,7 +89,7 @@ func TestPresetText(t *testing.T) {
 func TestPresetSchedules(t *testing.T) {
 	for _, p := range All() {
 		var sum time.Duration
-		for _, step := range p.Steps() {
+		for _, step := range p.Schedule {
 			sum += step.Wait
 			if step.Signal == sig.KILL {
 				t.Errorf("%s sends KILL", p.Name)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // text has the presets in the order of the documentation, each a block of lines with a field of Preset.
@@ -40,7 +41,7 @@ func (p *Preset) set(name, value string) {
 		s, _ := sig.Parse(value)
 		p.StopSignals = []sig.Signal{s}
 	case "schedule":
-		p.Schedule = value
+		p.Schedule, _ = stop.ParseSchedule(value)
 	case "exit": // 0 is reported: the server ends by its own signal after a graceful stop
 		code, _ := strconv.Atoi(value)
 		p.Exit = []ExitCode{{From: code, Stopped: true}}

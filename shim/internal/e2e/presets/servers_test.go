@@ -120,7 +120,7 @@ func TestPresets(t *testing.T) {
 				return b, func() func() error { return clients[c["client"]](s) }
 			}
 			p, _ := preset.Named(c["preset"])
-			first, _, _ := strings.Cut(p.Schedule, "/")
+			first, _, _ := strings.Cut(p.Schedule.String(), "/")
 			for _, trigger := range append(p.StopSignals, sig.TERM) {
 				flag := "auto"
 				if p.Name == "go" { // Go programs have no common sign
@@ -188,7 +188,7 @@ func TestBehind(t *testing.T) {
 				t.Parallel()
 				needs(t, c["needs"])
 				flags := []string{"--preset=auto --grace-period=30"}
-				if p.Schedule == "TERM" && name == "shell" {
+				if p.Schedule.String() == "TERM" && name == "shell" {
 					flags = append(flags, "--grace-period=30")
 				}
 				for _, flags := range flags {
