@@ -36,7 +36,7 @@ type Config struct {
 	// The condition that ends the hold after the floor.
 	Until stop.Reason `group:"Hold:" short:"u" type:"condition" placeholder:"COND" everyday:""`
 	// 0: assumed from Env.
-	GracePeriod time.Duration `group:"Hold:" of:"run hold watch" type:"grace" placeholder:"DUR" needs:"stop" everyday:""`
+	GracePeriod time.Duration `group:"Hold:" of:"run hold watch" type:"grace" placeholder:"DUR" needs:"sequence" everyday:""`
 	// The ceiling; 0: from the grace period.
 	MaxDelay time.Duration `group:"Hold:" type:"length" placeholder:"DUR" needs:"hold"`
 	// Paths: hold while any of them exists.
