@@ -1,6 +1,7 @@
 package dropin_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,24 +15,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// initCall is a call in testdata/calls.txt, and its results: the init's, and lameduck's where
-// it differs.
-type initCall struct {
-	init, call string
-	results    []string
-}
-
 // TestDropinCalls: the same call gives the same exit code and standard output.
 func TestDropinCalls(t *testing.T) {
-	calls := map[string][]*initCall{}
-	var last *initCall
+	calls := map[string][][]string{}
 	for line := range strings.Lines(string(testutil.Must(os.ReadFile("testdata/calls.txt")))) {
-		line = strings.TrimSuffix(line, "\n")
-		if result, ok := strings.CutPrefix(line, "  "); ok {
-			last.results = append(last.results, result)
-		} else if init, call, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
-			last = &initCall{init: init, call: call}
-			calls[init] = append(calls[init], last)
+		if cells := strings.SplitN(strings.TrimSuffix(line, "\n"), " | ", 4); len(cells) == 4 {
+			calls[cells[0]] = append(calls[cells[0]], cells[1:])
 		}
 	}
 	if len(calls["tini"]) < 70 || len(calls["dumb-init"]) < 70 || len(calls["catatonit"]) < 40 || len(calls["lameduck"]) < 14 {
@@ -40,18 +29,18 @@ func TestDropinCalls(t *testing.T) {
 	for name, calls := range calls {
 		onEachInit(t, name, func(t *testing.T, init string) {
 			dir := writePrograms(t)
-			for _, c := range calls {
-				result := c.results[0]
+			for _, cells := range calls {
+				result, call := cells[0], cells[2]
 				if isLameduck(init) {
-					result = c.results[len(c.results)-1]
+					result = cmp.Or(cells[1], result)
 				}
 				var code int
 				var want string
 				fmt.Sscanf(result, "%d %q", &code, &want)
-				got, out := runCall(t, c.call, init, dir)
+				got, out := runCall(t, call, init, dir)
 				begins, open := strings.CutSuffix(want, "…")
 				if got != code || out != want && !(open && out != "" && strings.HasPrefix(out, begins)) {
-					t.Errorf("%s: exit code %d and output %q; want %s", c.call, got, out, result)
+					t.Errorf("%s: exit code %d and output %q; want %s", call, got, out, result)
 				}
 			}
 		})
