@@ -1,9 +1,6 @@
 package stop_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -103,93 +100,4 @@ func TestServerBelow(t *testing.T) {
 			t.Errorf("%q: %q", cells, got)
 		}
 	}
-}
-
-// lives are what the processes of TestWaves do: how many rounds each that handles its signal still
-// runs after the signal; -1: without end.
-type lives map[int]int
-
-// TestWaves: whatever is left behind, nobody is signaled twice, everybody at work is signaled once no
-// parent is left that could do so, and the waves end when nobody is at work.
-func TestWaves(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 5000 {
-		var list []stop.Process
-		rounds := lives{}
-		for pid := 100; pid < 100+1+random.IntN(12); pid++ {
-			p := stop.Process{PID: pid, Parent: 1}
-			if pid > 100 && random.IntN(3) > 0 {
-				p.Parent = 100 + random.IntN(pid-100)
-			}
-			switch random.IntN(4) {
-			case 0:
-				p.Ignores = true
-			case 1, 2:
-				p.Handles = true
-				rounds[pid] = random.IntN(5) - 1
-			}
-			list = append(list, p)
-		}
-		if err := rounds.play(list); err != nil {
-			t.Fatalf("%v: %v, rounds %v", err, list, rounds)
-		}
-	}
-}
-
-// play plays waves until nobody is at work, or only processes are that run without end.
-func (rounds lives) play(list []stop.Process) error {
-	alive := slices.Clone(list)
-	index := func(pid int) int {
-		return slices.IndexFunc(alive, func(p stop.Process) bool { return p.PID == pid })
-	}
-	end := func(pid int) {
-		alive = slices.Delete(alive, index(pid), index(pid)+1)
-		for i := range alive {
-			if alive[i].Parent == pid {
-				alive[i].Parent = 1
-			}
-		}
-	}
-	for range 100 {
-		now, atWork, _ := stop.Wave(alive)
-		for _, p := range now {
-			i := index(p.PID)
-			if alive[i].Signaled {
-				return fmt.Errorf("%d is signaled twice", p.PID)
-			}
-			alive[i].Signaled = true
-			if !p.Handles && !p.Ignores {
-				end(p.PID)
-			}
-		}
-		if len(atWork) == 0 {
-			for _, p := range alive {
-				if p.Handles {
-					return fmt.Errorf("%d is at work", p.PID)
-				}
-			}
-			return nil
-		}
-		if len(now) > 0 {
-			continue
-		}
-		endless := true
-		for _, p := range slices.Clone(alive) {
-			switch {
-			case p.Handles && !p.Signaled && p.Parent == 1:
-				return fmt.Errorf("%d is not signaled", p.PID)
-			case !p.Signaled || !p.Handles || rounds[p.PID] < 0:
-				continue
-			case rounds[p.PID] == 0:
-				end(p.PID)
-			default:
-				rounds[p.PID]--
-			}
-			endless = false
-		}
-		if endless {
-			return nil
-		}
-	}
-	return fmt.Errorf("the waves do not end")
 }
