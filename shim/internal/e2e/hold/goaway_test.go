@@ -15,25 +15,29 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestGoawayRefused: where the kernel refuses, one warning says what each flag comes to, and why.
-func TestGoawayRefused(t *testing.T) {
+// TestRefused: where the kernel refuses, one warning says what each flag comes to, and why.
+func TestRefused(t *testing.T) {
 	t.Parallel()
 	port := box.FreePort()
-	flags := fmt.Sprintf("--until=quiet --quiet-for=2 --grace-period=40 --close-idle --goaway=%d", port)
-	s := box.Setup{Network: box.NewNetwork(t), Faults: "deny=438:1"} // pidfd_getfd(2)
-	b := s.Catch(t, flags, fmt.Sprintf("127.0.0.1:%d", port))
-	b.Talkers(1)
-	b.Trigger()
-	const warning = "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection, --goaway (LAMEDUCK_GOAWAY) sends nothing: the seccomp profile forbids"
-	b.Err.Wait(warning)
-	b.WantHolding("a connection is in use")
-	b.Signal(sig.INT)
-	b.Out.Wait("got TERM")
-	b.Exit()
-	if r := b.Report(); r.Goaway != 0 || r.ClosedIdle != 0 {
-		t.Errorf("report %+v", r)
+	closes := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"
+	for flags, says := range map[string]string{
+		"": closes, fmt.Sprint(" --goaway=", port): closes + ", --goaway (LAMEDUCK_GOAWAY) sends nothing",
+	} {
+		says += ": the seccomp profile forbids"
+		s := box.Setup{Network: box.NewNetwork(t), Faults: "deny=438:1"} // pidfd_getfd(2)
+		b := s.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 --close-idle"+flags, fmt.Sprintf("127.0.0.1:%d", port))
+		b.Talkers(24)
+		b.Trigger()
+		b.Err.Wait(says)
+		b.WantHolding("a connection is in use")
+		b.Signal(sig.INT)
+		b.Out.Wait("got TERM")
+		b.Exit()
+		if r := b.Report(); r.Goaway != 0 || r.ClosedIdle != 0 {
+			t.Errorf("report %+v", r)
+		}
+		b.WantWarning(says)
 	}
-	b.WantWarning(warning)
 }
 
 // TestGoaway: clients of HTTP/2 that call without a pause leave for another server, and no call fails.

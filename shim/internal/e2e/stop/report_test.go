@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -78,18 +77,6 @@ func TestTerminationLogFails(t *testing.T) {
 	os.RemoveAll(dir)
 	b.WantHold(b.Stop(), 0, "elapsed")
 	b.WantWarning("cannot write the termination log: no such file or directory")
-}
-
-// TestTerminationLogNone: "none" is no file.
-func TestTerminationLogNone(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	b := box.Setup{Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}.Catch(t, "--termination-log=none -d 0.2")
-	b.WantHold(b.Stop(), 0, "elapsed")
-	if files := testutil.Must(os.ReadDir(dir)); len(files) > 0 {
-		t.Errorf("there is a file: %v", files)
-	}
-	b.WantWarning("")
 }
 
 // TestReportForged: a path that forges a line and escape sequences is quoted in every line
