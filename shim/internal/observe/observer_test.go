@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -145,8 +146,8 @@ func TestObserverUnobservable(t *testing.T) {
 	}
 }
 
-// TestSampleAllocations: the allocations of a sample do not depend on the number of
-// connections.
+// TestSampleAllocations: the allocations of a sample do not depend on the number of connections, with
+// or without cookies and tcp_info.
 func TestSampleAllocations(t *testing.T) {
 	s, f, _ := fakeSampler()
 	count := func() float64 {
@@ -155,7 +156,9 @@ func TestSampleAllocations(t *testing.T) {
 	}
 	few := count()
 	for i := range 300 {
-		f.sockets = append(f.sockets, kept(uint64(i+1)))
+		sock := kept(uint64(i % 3 * (i + 1)))
+		sock.Remote, sock.HasInfo = netip.AddrPortFrom(clientEnd.Addr(), uint16(i)), i%2 == 0
+		f.sockets = append(f.sockets, sock)
 	}
 	if many := count(); many > few+50 || s.snapshot.Open != 300 {
 		t.Errorf("%v allocations with no connection, %v with %d", few, many, s.snapshot.Open)

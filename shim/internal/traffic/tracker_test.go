@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -36,32 +35,5 @@ func TestReset(t *testing.T) {
 		if (r.Accepted == 1) == seen || !r.LastByte.Equal(world.Start.Add(s(1))) || tr.Sample().Quiet {
 			t.Errorf("seen before %v: %+v", seen, r)
 		}
-	}
-}
-
-// TestNothingAllocated: a sample allocates no memory for known connections.
-func TestNothingAllocated(t *testing.T) {
-	w := world.World{}
-	for i := range 1000 {
-		l := world.Parse("at=-5 answered").Lives[0]
-		l.ID, l.Shown.WithoutInfo = uint64(i+1), i%2 == 0
-		w.Lives = append(w.Lives, l)
-	}
-	tr := world.NewHold(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)})
-	var socks []tcp.Socket
-	for i := range w.Lives {
-		socks = append(socks, w.Lives[i].At(0))
-		socks[i].Cookie *= uint64(i % 3) // a third has no cookie
-	}
-	sample := func() {
-		tr.Ledger.Begin(world.Start)
-		for i := range socks {
-			tr.Ledger.Observe(&socks[i], ledger.Clients)
-		}
-		tr.End(ledger.Rest{})
-	}
-	sample()
-	if n := testing.AllocsPerRun(10, sample); n > 0 {
-		t.Errorf("%v allocations", n)
 	}
 }
