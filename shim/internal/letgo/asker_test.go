@@ -218,7 +218,7 @@ func TestClientKeepsClosed(t *testing.T) {
 	show := func(state tcp.State, ids ...int) {
 		for _, id := range ids {
 			w.Lives[id].State = state
-			w.Lives[id].Shown.WithoutInfo = true
+			w.Lives[id].Shown.NoInfo = true
 		}
 		for range 2 {
 			now += s(0.025)

@@ -83,9 +83,9 @@ func TestGoodbye(t *testing.T) {
 		a.NoteClosed(a.byCookie(1))
 		p := a.byCookie(1).client
 		if c.lingers {
-			l.State, l.Shown.WithoutInfo = tcp.FinWait2, true
+			l.State, l.Shown.NoInfo = tcp.FinWait2, true
 			w.Sample(tr, s(3.92))
-			l.Shown.WithoutInfo = false
+			l.Shown.NoInfo = false
 		}
 		l.Moves = append(l.Moves, world.Move{At: s(3.93), Bytes: c.bytes}, world.Move{At: s(3.93), Bytes: c.more})
 		l.Close = s(3.94)

@@ -3,7 +3,9 @@ package world
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,8 +20,8 @@ var macros = map[string]string{
 	"request":   "close=0.05 0:100 0.01:-200",                              // the same, on a connection of its own
 	"probe":     "close=0.004 0.001:77 0.002:-100",                         // that of a health check
 	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",                    // a request that takes 10 s
-	"done":      "acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",                    // a tie, with so many pure ACKs
-	"waits":     "acks=$ open=-9 -9:4 -5:4 -5:-4",                          // the same, with a segment less sent
+	"done":      "pure-acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",               // a tie, with so many pure ACKs
+	"waits":     "pure-acks=$ open=-9 -9:4 -5:4 -5:-4",                     // the same, with a segment less sent
 	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",                   // a request in the accept queue
 	"talks":     "open=-60 -60:500 -59:-500 $..50/1:200,-200",              // a request and its response each second
 	"busy":      "unsent=5 open=-60 -60:500 -59:-500 $..50/1:200,-200",     // the same, not acknowledged
@@ -54,101 +56,96 @@ func Parse(text string) (w World) {
 // parseLives reads connections, and sets fields of the world.
 func (w *World) parseLives(words []string) (list []Life) {
 	var l Life
-	var at []float64 // when the connection comes: a period, the first time and the end
-	clients, alternating := 1, false
-	durations := map[string]*time.Duration{
-		"open": &l.Open, "accepted": &l.Accepted, "rtt": &l.RTT, "close": &l.Close, "vanished": &l.Vanished, "probed": &l.Probed,
-		"quiet-for": &w.QuietFor, "max-silence": &w.MaxSilence, "poll": &w.Poll,
-		"late": &w.Late, "lag": &w.Lag,
-	}
-	sizes := map[string]*uint32{"unread": &l.Unread, "unsent": &l.Unsent, "not-sent": &l.NotSent}
-	flags := map[string]*bool{
-		"noinfo": &l.Shown.WithoutInfo, "unreported": &l.Shown.Unreported, "blurred": &l.Shown.Blurred,
-		"alternating": &alternating,
-		"events":      &w.Events, "segments": &w.segments,
+	var all struct {
+		Clients                uint32
+		Alternating            bool
+		Every, Pool, Differing []float64
 	}
 	for _, word := range words {
-		name, value, hasValue := strings.Cut(word, "=")
-		var n []float64
-		if hasValue && value[0] <= '9' && strings.Count(value, ".") < 3 && !strings.Contains(value, ":") {
-			for field := range strings.SplitSeq(value, ",") {
-				n = append(n, number(field))
-			}
-		}
-		switch {
-		case durations[name] != nil:
-			*durations[name] = Seconds(n[0])
-			continue
-		case sizes[name] != nil:
-			*sizes[name] = uint32(n[0])
-			continue
-		case flags[name] != nil:
-			*flags[name] = true
+		name, value, _ := strings.Cut(word, "=")
+		if name == "at" {
+			at := number(value)
+			all.Every = []float64{1, at, at + 1}
 			continue
 		}
-		switch name {
-		case "peer":
-			l.Peer = value
-		case "port":
-			l.Port = uint16(n[0])
-		case "acks":
-			l.Shown.PureACKs = uint64(n[0]) + 1
-		case "state":
-			l.State = states[value]
-		case "rule":
-			w.Probes = map[string]traffic.ProbeRule{"ignore": traffic.IgnoreProbes, "count": traffic.CountProbes}[value]
-		case "until":
-			w.Config.Until = stop.Reason(value)
-		case "ignore-port":
-			w.IgnorePorts = []uint16{uint16(n[0])}
-		case "ignore-peer":
-			w.IgnorePeers = []netip.Prefix{netip.MustParsePrefix(value)}
-		case "during":
-			l.During = Span{Seconds(n[0]), Seconds(n[1])}
-		case "queue":
-			w.waiting, w.queued = int(n[0]), Span{0, Seconds(n[1])}
-		case "incomplete":
-			w.Incomplete = Span{Seconds(n[0]), Seconds(n[1])}
-		case "proc-net":
-			w.procNet = Span{Seconds(n[0]), Seconds(n[1])}
-		case "turned-away":
-			w.turnedAway = append(w.turnedAway, Span{Seconds(n[0]), Seconds(n[1])})
-		case "missed":
-			w.missed = Span{Seconds(n[0]), Seconds(n[1])}
-		case "counted":
-			w.counted = append(w.counted, parseMoves(value)...)
-		case "opened":
-			w.opened = append(w.opened, parseMoves(value)...)
-		case "pool":
-			list = pool(int(n[0]), n[1])
-		case "differing":
-			list = differing(int(n[0]), n[1])
-		case "clients":
-			clients = int(n[0])
-		case "at":
-			at = []float64{1, n[0], n[0] + 1}
-		case "every":
-			at = n
-		default:
+		isField := false
+		for _, in := range []any{&l, &l.Shown, w, &all} {
+			isField = isField || set(in, strings.ReplaceAll(name, "-", ""), value)
+		}
+		if !isField {
 			l.Moves = append(l.Moves, parseMoves(word)...)
 		}
 	}
 	slices.SortStableFunc(l.Moves, func(a, b Move) int { return int(a.At - b.At) })
 	switch {
-	case at != nil:
+	case all.Pool != nil:
+		list = pool(int(all.Pool[0]), all.Pool[1])
+	case all.Differing != nil:
+		list = differing(int(all.Differing[0]), all.Differing[1])
+	case all.Every != nil:
+		period, clients := all.Every[0], max(all.Clients, 1)
 		for i := range clients {
 			if clients > 1 {
 				l.Peer = fmt.Sprintf("10.0.1.%d", i)
 			}
-			list = append(list, every(Seconds(at[0]), Seconds(at[1]+at[0]*float64(i)/float64(clients)), Seconds(at[2]), l)...)
+			from := all.Every[1] + period*float64(i)/float64(clients)
+			list = append(list, every(Seconds(period), Seconds(from), Seconds(all.Every[2]), l)...)
 		}
 	case l.Open != 0 || l.Moves != nil:
 		list = append(list, l)
 	}
-	if alternating {
+	if all.Alternating {
 		alternate(list)
 	}
 	return list
+}
+
+// set sets a field of a struct by its name, in any case, and reports whether there is one.
+func set(in any, name, value string) bool {
+	field := reflect.ValueOf(in).Elem().FieldByNameFunc(func(is string) bool { return strings.EqualFold(is, name) })
+	if !field.IsValid() {
+		return false
+	}
+	var n []float64
+	for part := range strings.SplitSeq(value, ",") {
+		one, _ := strconv.ParseFloat(part, 64)
+		n = append(n, one)
+	}
+	switch to := field.Addr().Interface().(type) {
+	case *time.Duration:
+		*to = Seconds(n[0])
+	case *uint32:
+		*to = uint32(n[0])
+	case *uint16:
+		*to = uint16(n[0])
+	case *[]uint16:
+		*to = append(*to, uint16(n[0]))
+	case *[]float64:
+		*to = n
+	case *bool:
+		*to = true
+	case *string:
+		*to = value
+	case *Span:
+		*to = Span{Seconds(n[0]), Seconds(n[1])}
+	case *[]Span:
+		*to = append(*to, Span{Seconds(n[0]), Seconds(n[1])})
+	case *[]Move:
+		*to = append(*to, parseMoves(value)...)
+	case **uint64:
+		*to = new(uint64(n[0]))
+	case *tcp.State:
+		*to = states[value]
+	case *stop.Reason:
+		*to = stop.Reason(value)
+	case *traffic.ProbeRule:
+		*to = map[string]traffic.ProbeRule{"ignore": traffic.IgnoreProbes, "count": traffic.CountProbes}[value]
+	case *[]netip.Prefix:
+		*to = append(*to, netip.MustParsePrefix(value))
+	default:
+		panic("no value for " + name)
+	}
+	return true
 }
 
 // answerTime is from a move to the next of a list.

@@ -44,10 +44,10 @@ type Life struct {
 
 // Shown is how a source shows a connection. The zero value shows everything.
 type Shown struct {
-	WithoutInfo bool   // no tcp_info
-	Unreported  bool   // no event reports the end
-	PureACKs    uint64 // one more than are shown, in ping-pong mode; 0: those of the kernel
-	Blurred     bool   // ages are late, as jiffies and the duration of a sample make ages
+	NoInfo     bool    // no tcp_info
+	Unreported bool    // no event reports the end
+	PureACKs   *uint64 // in ping-pong mode; nil: those of the kernel
+	Blurred    bool    // ages are late, as jiffies and the duration of a sample make ages
 }
 
 // Move is a number of bytes received or, if negative, sent.
@@ -62,7 +62,7 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 		State:  cmp.Or(l.State, tcp.Established),
 		Local:  netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), cmp.Or(l.Port, 80)),
 		Remote: netip.AddrPortFrom(netip.MustParseAddr(cmp.Or(l.Peer, "10.0.0.1")), uint16(1024+l.ID)),
-		Cookie: l.ID, HasInfo: !l.Shown.WithoutInfo, Inode: 1,
+		Cookie: l.ID, HasInfo: !l.Shown.NoInfo, Inode: 1,
 	}
 	if l.During == (Span{}) || l.During.has(now) {
 		sock.Unread, sock.Unsent, sock.Info.NotSent = l.Unread, l.Unsent, l.NotSent
@@ -85,8 +85,8 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 	if l.Probed != 0 && l.Probed <= now {
 		sock.Info.LastAcked = now - l.Probed
 	}
-	if l.Shown.PureACKs > 0 {
-		sock.Info.PureACKs, sock.Info.PingPong = uint32(l.Shown.PureACKs-1), true
+	if n := l.Shown.PureACKs; n != nil {
+		sock.Info.PureACKs, sock.Info.PingPong = uint32(*n), true
 	}
 	if l.Vanished != 0 && l.Vanished <= now {
 		l.retransmit(&sock, now)
@@ -154,16 +154,15 @@ type World struct {
 	Then   func(h *Hold, now time.Duration) // called after each sample
 	Pause  func() time.Duration             // between two samples, in place of Config.Poll
 
-	Incomplete Span   // the samples that are
-	waiting    int    // connections in the listener's queue
-	queued     Span   // as long as they wait
-	missed     Span   // when connections may have been missed
-	procNet    Span   // when samples come from /proc/net, which has neither tcp_info nor cookies
-	source     bool   // the latest did
-	counted    []Move // Rest.Accepted
-	opened     []Move // Rest.Opened
-	segments   bool   // Rest.Segments
-	turnedAway []Span // Rest.TurnedAway
+	Incomplete Span      // the samples that are
+	Queue      []float64 // so many connections are in the listener's queue, and until when
+	Missed     Span      // when connections may have been missed
+	ProcNet    Span      // when samples come from /proc/net, which has neither tcp_info nor cookies
+	source     bool      // the latest did
+	Counted    []Move    // Rest.Accepted
+	Opened     []Move    // Rest.Opened
+	Segments   bool      // Rest.Segments
+	TurnedAway []Span    // Rest.TurnedAway
 }
 
 // Span is a length of time, without its end.
@@ -206,14 +205,14 @@ func (w *World) pause() time.Duration {
 
 // Sample shows all that is open.
 func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
-	if is := w.procNet.has(now); is != w.source {
+	if is := w.ProcNet.has(now); is != w.source {
 		w.source = is
 		h.Ledger.ChangeSource()
 	}
 	h.Ledger.Begin(Start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
-	if w.queued.has(now) {
-		listener.Unread = uint32(w.waiting)
+	if w.Queue != nil && now < Seconds(w.Queue[1]) {
+		listener.Unread = uint32(w.Queue[0])
 	}
 	h.Ledger.Observe(&listener, ledger.Clients)
 	for i := range w.Lives {
@@ -229,10 +228,10 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
 	}
 	rest := ledger.Rest{
-		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.turnedAway, func(s Span) bool { return s.has(now) }),
-		Accepted: figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
+		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.TurnedAway, func(s Span) bool { return s.has(now) }),
+		Accepted: figureAt(w.Counted, now), Opened: figureAt(w.Opened, now), Segments: w.Segments,
 	}
-	if w.missed.has(now) {
+	if w.Missed.has(now) {
 		rest.MissedAt = Start.Add(now)
 	}
 	h.End(rest)
