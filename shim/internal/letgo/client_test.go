@@ -119,18 +119,26 @@ func TestSlowToLeave(t *testing.T) {
 // doubt, each after a connection had been idle for longer than any answer has paused.
 func TestPort(t *testing.T) {
 	p := &limit{idle: minIdle}
-	for _, c := range []struct {
-		shown        evidence
-		before, idle int // in milliseconds
-		proof        float64
-	}{
-		{clean, 11, 20, 1}, {clean, 10, 20, 1}, {goesOn, 10, 20, 1}, {nothing, 99, 20, 1}, {goesOn, 11, 22, 0},
-		{clean, 11, 22, 0}, {clean, 12, 22, 1}, {doubt, 1, 22, -149}, {goesOn, 22, 44, -149}, {goesOn, 45, 90, -299},
-		{clean, 45, 90, -299}, {clean, 46, 90, -298},
-	} {
-		p.note(0, c.shown, time.Duration(c.before)*time.Millisecond)
-		if p.idle != time.Duration(c.idle)*time.Millisecond || p.proof != c.proof {
-			t.Errorf("after %+v: %v, %v", c, p.idle, p.proof)
+	kinds := map[string]evidence{"clean": clean, "goes-on": goesOn, "doubt": doubt, "nothing": nothing}
+	for _, cells := range tables.Rows(`
+		# what is shown | after so much idleness | then the port's idleness, and its proof
+		clean   | 11ms | 20ms 1
+		clean   | 10ms | 20ms 1
+		goes-on | 10ms | 20ms 1
+		nothing | 99ms | 20ms 1
+		goes-on | 11ms | 22ms 0
+		clean   | 11ms | 22ms 0
+		clean   | 12ms | 22ms 1
+		doubt   | 1ms  | 22ms -149
+		goes-on | 22ms | 44ms -149
+		goes-on | 45ms | 90ms -299
+		clean   | 45ms | 90ms -299
+		clean   | 46ms | 90ms -298
+	`) {
+		before, _ := time.ParseDuration(cells[1])
+		p.note(0, kinds[cells[0]], before)
+		if got := fmt.Sprint(p.idle, p.proof); got != cells[2] {
+			t.Errorf("after %q: %s", cells, got)
 		}
 	}
 	w := world.Parse("talks=-0.9")

@@ -3,6 +3,7 @@ package letgo
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,42 +146,51 @@ func TestSpoken(t *testing.T) {
 
 // TestMoment: GOAWAY is sent between two frames, once nothing new has come for long enough.
 func TestMoment(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		noneNewFor time.Duration
-		change     func(*http2World, *tcp.Socket)
-		want       bool
-	}{
-		{"a call waits", time.Second, nil, true},
-		{"a connection has come lately", 990 * ms, nil, false},
-		{"the server reads", time.Second, func(_ *http2World, s *tcp.Socket) { s.Unread = 1 }, false},
-		{"a frame is on its way", time.Second, func(_ *http2World, s *tcp.Socket) { s.Unsent = 1 }, false},
-		{"the server has just sent", time.Second, func(_ *http2World, s *tcp.Socket) { s.Info.LastSent = 4 * ms }, false},
-		{"and has never been silent", time.Second,
-			func(w *http2World, s *tcp.Socket) { s.Info.LastSent = 0; w.wantedSince -= silentFor }, true},
-		{"the client has left", time.Second, func(_ *http2World, s *tcp.Socket) { s.State = tcp.CloseWait }, false},
-		{"no call waits", time.Second, func(_ *http2World, s *tcp.Socket) { s.Info.Received -= 300 }, false},
-		{"and none has for half a second", time.Second,
-			func(w *http2World, s *tcp.Socket) { s.Info.Received -= 300; w.wantedSince -= awaitFor }, true},
-		{"no call waits on a port that is known", time.Second,
-			func(w *http2World, s *tcp.Socket) { s.Info.Received -= 300; w.spoken[80].isHTTP2 = true }, true},
-		{"another is spoken", time.Second, func(w *http2World, s *tcp.Socket) { w.spoken[80].isOther = true }, false},
-		{"the client came back once", time.Second,
-			func(w *http2World, s *tcp.Socket) { w.clientAt(s.Remote.Addr()).back = 2 }, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newHTTP2World()
-			w.sample(2*time.Second, 0)
-			w.sample(3*time.Second, c.noneNewFor)
-			now := w.conns[0]
-			now.Info.Received += 300
-			if c.change != nil {
-				c.change(w, &now)
-			}
-			if got := w.send(&now, 10*ms); got != c.want {
-				t.Errorf("sent: %v, want %v", got, c.want)
-			}
-		})
+	for _, c := range tables.Rows(`
+		# name | nothing new for | a call waits, or what else is so | sent
+		a call waits                          | 1s    |             | yes
+		a connection has come lately          | 990ms |             | no
+		the server reads                      | 1s    | unread      | no
+		a frame is on its way                 | 1s    | unsent      | no
+		the server has just sent              | 1s    | sent        | no
+		and has never been silent             | 1s    | sent busy   | yes
+		the client has left                   | 1s    | left        | no
+		no call waits                         | 1s    | idle        | no
+		and none has for half a second        | 1s    | idle long   | yes
+		no call waits on a port that is known | 1s    | idle known  | yes
+		another is spoken                     | 1s    | other       | no
+		the client came back once             | 1s    | back        | no
+	`) {
+		is := func(word string) bool { return strings.Contains(c[2], word) }
+		w := newHTTP2World()
+		w.sample(2*time.Second, 0)
+		noneNewFor, _ := time.ParseDuration(c[1])
+		w.sample(3*time.Second, noneNewFor)
+		now := w.conns[0]
+		now.Info.Received += 300
+		w.spoken[80].isHTTP2, w.spoken[80].isOther = is("known"), is("other")
+		switch {
+		case is("unread"):
+			now.Unread = 1
+		case is("unsent"):
+			now.Unsent = 1
+		case is("busy"):
+			now.Info.LastSent, w.wantedSince = 0, w.wantedSince-silentFor
+		case is("sent"):
+			now.Info.LastSent = 4 * ms
+		case is("left"):
+			now.State = tcp.CloseWait
+		case is("idle"):
+			now.Info.Received -= 300
+		case is("back"):
+			w.clientAt(now.Remote.Addr()).back = 2
+		}
+		if is("long") {
+			w.wantedSince -= awaitFor
+		}
+		if got := w.send(&now, 10*ms); got != (c[3] == "yes") {
+			t.Errorf("%s: sent: %v", c[0], got)
+		}
 	}
 }
 
