@@ -5,51 +5,48 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // TestJudge has a row that expects the signal from E, 3 s, to L, 8 s.
 func TestJudge(t *testing.T) {
-	for _, test := range []struct {
-		options string
-		signal  time.Duration
-		lost    int
-		want    Verdict
-	}{
-		{"", 3 * s, 0, Right},         // at the last answer
-		{"", 3*s - ms, 0, Early},      // before it
-		{"graceful", 2 * s, 0, Right}, // before it, but the server gave it
-		{"", 7 * s, 1, Early},         // in time, but a request was lost
-		{"graceful", 7 * s, 1, Early}, // the same
-		{"", 8 * s, 0, Right},         // at the latest moment
-		{"", 8*s + ms, 0, Late},       // after it
-		{"graceful", 9 * s, 0, Late},  // the same
-		{"cut=2", 7 * s, 2, Right},    // as many requests were lost as may be
-		{"cut=2", 7 * s, 3, Early},    // more were lost
-	} {
-		c := parseRow([]string{"", "", ":", test.options}, nil, nil)[0]
-		m := Moments{Signal: test.signal, E: 3 * s, L: 8 * s, Lost: test.lost}
-		if got := c.Judge(m); got != test.want {
-			t.Errorf("%+v: %s", test, got)
+	for _, cells := range tables.Rows(`
+		# options | the signal | lost requests | verdict
+		         | 3s     | 0 | right
+		         | 2999ms | 0 | early
+		# the server gives the answer
+		graceful | 2s     | 0 | right
+		         | 7s     | 1 | early
+		graceful | 7s     | 1 | early
+		         | 8s     | 0 | right
+		         | 8001ms | 0 | late
+		graceful | 9s     | 0 | late
+		cut=2    | 7s     | 2 | right
+		cut=2    | 7s     | 3 | early
+	`) {
+		c := parseRow([]string{"", "", ":", cells[0]}, nil, nil)[0]
+		m := Moments{Signal: Duration(cells[1]), E: 3 * s, L: 8 * s, Lost: Number(cells[2])}
+		if got := c.Judge(m); string(got) != cells[3] {
+			t.Errorf("%q: %s", cells, got)
 		}
 	}
 }
 
 func TestWindow(t *testing.T) {
-	for _, test := range []struct {
-		options string
-		last    time.Duration
-		e, l    time.Duration
-	}{
-		{"", 3 * s, 3 * s, 8 * s},
-		{"", -3 * s, 0, 5 * s},
-		{"--quiet-for=1500ms", 3 * s, 3 * s, 5500 * ms},
-		{"slack=10s", 2 * s, 2 * s, 12 * s},
-		{"by=20s", 2 * s, 2 * s, 20 * s},
-		{"from=48s by=50s", 2 * s, 48 * s, 50 * s},
-	} {
-		c := parseRow([]string{"", "", ":", test.options}, nil, nil)[0]
-		if e, l := c.Window(test.last); e != test.e || l != test.l {
-			t.Errorf("%q: %v to %v, want %v to %v", test.options, e, l, test.e, test.l)
+	for _, cells := range tables.Rows(`
+		# options | the last answer | E and L
+		                     | 3s  | 3s 8s
+		                     | -3s | 0s 5s
+		--quiet-for=1500ms   | 3s  | 3s 5.5s
+		slack=10s            | 2s  | 2s 12s
+		by=20s               | 2s  | 2s 20s
+		from=48s by=50s      | 2s  | 48s 50s
+	`) {
+		c := parseRow([]string{"", "", ":", cells[0]}, nil, nil)[0]
+		e, l := c.Window(Duration(cells[1]))
+		if got := fmt.Sprint(e, " ", l); got != cells[2] {
+			t.Errorf("%q: %s", cells, got)
 		}
 	}
 }

@@ -87,37 +87,38 @@ func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 	return result.(*core.Pod)
 }
 
+// hooked are a pod, its containers, and the hooks that they get; "-" is none.
+const hooked = `
+- | {name: a, PORT} | a: hold --grace-period=30
+- | {name: a, PORT, VOLUME, START}, {name: b} | a: hold --grace-period=30
+terminationGracePeriodSeconds: 90 | {name: a, SLEEP} | a: hold --grace-period=90 --delay=45
+- | {name: a, SLEEP} | a: hold --grace-period=56 --delay=45
+- | {name: a}, {name: b, HOOK[sh, -c, sleep 5]END} | b: hold --grace-period=30 --delay=5
+- | {name: a, HOOK[/bin/sleep, 45.5s]END} | a: hold --grace-period=57 --delay=45.5
+- | {name: a, SLEEP}, {name: b, PORT} | a: hold --grace-period=56 --delay=45, b: hold --grace-period=56
+- | {name: a, PORT}, {name: b, PORT, SLEEP} | b: hold --grace-period=56 --delay=45
+}, metadata: {annotations: {lameduck/delay: 10s} | {name: a, SLEEP} | a: hold --grace-period=56 --delay=10s
+- | {name: a} | -
+- | {name: a, PORT}, {name: b, PORT} | -
+- | {name: a, PORT, HOOK[nginx, -s, quit]END} | -
+- | {name: a, PORT, lifecycle: {preStop: {httpGet: {port: 80}}}} | -
+- | {name: a, HOOK[sh, -c, sleep 5; nginx -s quit]END} | -
+initContainers: [{name: lameduck}] | {name: a, SLEEP} | -
+`
+
 // TestHoldPolicy: which containers get the hook, with which words. What is left alone is not
 // changed at all.
 func TestHoldPolicy(t *testing.T) {
-	const sleep = "lifecycle: {preStop: {sleep: {seconds: 45}}}"
-	script := func(command string) string { return "lifecycle: {preStop: {exec: {command: " + command + "}}}" }
+	words := strings.NewReplacer("SLEEP", "lifecycle: {preStop: {sleep: {seconds: 45}}}",
+		"START", "lifecycle: {postStart: {sleep: {seconds: 1}}}", "HOOK", "lifecycle: {preStop: {exec: {command: ", "END", "}}}",
+		"PORT", "ports: [{containerPort: 80}]", "VOLUME", "volumeMounts: [{name: x, mountPath: /x}]")
 	var pods core.PodList
 	alone := ""
-	for i, test := range []struct{ pod, containers, want string }{
-		{"", "{name: a, ports: [{containerPort: 80}]}", "a: hold --grace-period=30"},
-		{"", "{name: a, ports: [{containerPort: 80}], volumeMounts: [{name: x, mountPath: /x}], " +
-			"lifecycle: {postStart: {sleep: {seconds: 1}}}}, {name: b}", "a: hold --grace-period=30"},
-		{"terminationGracePeriodSeconds: 90", "{name: a, " + sleep + "}", "a: hold --grace-period=90 --delay=45"},
-		{"", "{name: a, " + sleep + "}", "a: hold --grace-period=56 --delay=45"},
-		{"", "{name: a}, {name: b, " + script("[sh, -c, sleep 5]") + "}", "b: hold --grace-period=30 --delay=5"},
-		{"", "{name: a, " + script("[/bin/sleep, 45.5s]") + "}", "a: hold --grace-period=57 --delay=45.5"},
-		{"", "{name: a, " + sleep + "}, {name: b, ports: [{containerPort: 80}]}",
-			"a: hold --grace-period=56 --delay=45, b: hold --grace-period=56"},
-		{"", "{name: a, ports: [{containerPort: 80}]}, {name: b, ports: [{containerPort: 81}], " + sleep + "}",
-			"b: hold --grace-period=56 --delay=45"},
-		{"}, metadata: {annotations: {lameduck/delay: 10s}", "{name: a, " + sleep + "}",
-			"a: hold --grace-period=56 --delay=10s"},
-		// Left alone.
-		{"", "{name: a}", ""},
-		{"", "{name: a, ports: [{containerPort: 80}]}, {name: b, ports: [{containerPort: 81}]}", ""},
-		{"", "{name: a, ports: [{containerPort: 80}], " + script("[nginx, -s, quit]") + "}", ""},
-		{"", "{name: a, ports: [{containerPort: 80}], lifecycle: {preStop: {httpGet: {port: 80}}}}", ""},
-		{"", "{name: a, " + script(`[sh, -c, sleep 5; nginx -s quit]`) + "}", ""},
-		{"initContainers: [{name: lameduck}]", "{name: a, " + sleep + "}", ""},
-	} {
+	for i, line := range strings.Split(strings.TrimSpace(words.Replace(hooked)), "\n") {
+		cells := strings.Split(line, " | ")
+		want := strings.Trim(cells[2], "-")
 		pod := core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", i)}}
-		text := fmt.Sprintf("{spec: {containers: [%s], %s}}", test.containers, test.pod)
+		text := fmt.Sprintf("{spec: {containers: [%s], %s}}", cells[1], strings.Trim(cells[0], "-"))
 		if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
 			t.Fatal(text, err)
 		}
@@ -136,10 +137,10 @@ func TestHoldPolicy(t *testing.T) {
 				t.Errorf("%s: a hook of two kinds", text)
 			}
 		}
-		if got := strings.Join(hooks, ", "); got != test.want {
-			t.Errorf("%s:\n%s\nwant\n%s", text, got, test.want)
+		if got := strings.Join(hooks, ", "); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", text, got, want)
 		}
-		if test.want == "" {
+		if want == "" {
 			if before.Spec.InitContainers == nil {
 				alone += fmt.Sprintf("default/pod-%d\n", i)
 			}
@@ -147,7 +148,7 @@ func TestHoldPolicy(t *testing.T) {
 			continue
 		}
 		grace := fmt.Sprint(*got.Spec.TerminationGracePeriodSeconds)
-		if !strings.Contains(test.want, "--grace-period="+grace) || got.Spec.InitContainers[0].Name != "lameduck" ||
+		if !strings.Contains(want, "--grace-period="+grace) || got.Spec.InitContainers[0].Name != "lameduck" ||
 			!slices.ContainsFunc(got.Spec.Volumes, func(v core.Volume) bool { return v.Name == "lameduck" }) {
 			t.Errorf("%s: %+v", text, got.Spec)
 		}
