@@ -8,7 +8,6 @@
 package soak
 
 import (
-	"expvar"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -41,58 +40,64 @@ func TestSoak(t *testing.T) {
 	if *length == 0 {
 		t.Skip("give -for, or make soak")
 	}
-	t.Logf("soak: %v, -seed=%d", *length, *seed)
 	end := time.Now().Add(*length)
-	var total expvar.Map // of what was done
-	t.Run("lives", func(all *testing.T) {
-		for i, until := range []time.Time{end, time.Now()} {
-			all.Run(fmt.Sprint(i), func(t *testing.T) {
-				t.Parallel()
-				rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
-				for n := 0; time.Now().Before(end) && !all.Failed(); n++ {
-					t.Run(fmt.Sprint(n), func(t *testing.T) {
-						l := &life{port: 20000 + 1000*i + 10*(n%100), rnd: rnd, total: &total}
-						l.live(t, func() bool { return time.Now().Before(until) && !all.Failed() })
-					})
-				}
-			})
-		}
-	})
-	t.Log("soak:", &total)
+	for i, until := range []time.Time{end, time.Now()} {
+		t.Run(fmt.Sprint(i), func(life *testing.T) {
+			life.Parallel()
+			rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
+			for n := 0; time.Now().Before(end) && !t.Failed(); n++ {
+				life.Run(fmt.Sprint(n), func(one *testing.T) {
+					l := &soaked{port: 20000 + 1000*i + 10*(n%100), rnd: rnd}
+					l.live(one, func() bool { return time.Now().Before(until) && !t.Failed() })
+				})
+			}
+		})
+	}
 }
 
-// life is one lameduck, from start to end.
-type life struct {
+// soaked is one lameduck, from start to end.
+type soaked struct {
 	*box.Box
-	port  int // of the server; health checks come to the next
-	rnd   *rand.Rand
-	total *expvar.Map
-
+	port   int // of the server; health checks come to the next
+	rnd    *rand.Rand
 	flags  []string
-	adapts bool // a stop waits for silence, for seconds
-	health string
-	alive  string
-
 	base   gauge
 	end    func() // of the load
 	failed atomic.Int64
 }
 
 // must ends a life unless a condition holds.
-func (l *life) must(holds bool, format string, args ...any) {
+func (l *soaked) must(holds bool, format string, args ...any) {
 	if !holds {
 		l.T.Helper()
 		l.T.Fatalf("-seed=%d: %s\n%s\n%v", *seed, fmt.Sprintf(format, args...), l.flags, l.Err.Texts())
 	}
 }
 
-// live starts and ends a lameduck, which acts as long as it goes on, and a few times at least.
-func (l *life) live(t *testing.T, goesOn func() bool) {
-	l.choose(t.TempDir())
+func (l *soaked) pick(words ...string) string { return words[l.rnd.IntN(len(words))] }
+
+func (l *soaked) has(flag string) bool { return strings.Contains(strings.Join(l.flags, " "), flag) }
+
+// live starts and ends a lameduck, which acts as long as it goes on, and a few times at least. --group
+// is left out, since a group's TERM would end the programs that the command runs.
+func (l *soaked) live(t *testing.T, goesOn func() bool) {
+	dir := t.TempDir()
+	if until := l.pick("", "settled", "quiet", "drained"); until != "" {
+		l.flags = []string{"--until=" + until, "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100"}
+	} else {
+		l.flags = []string{"--delay=0.3"}
+	}
+	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
+		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive"} {
+		l.flags = append(l.flags, l.pick("", flag))
+	}
+	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
+	passed := fmt.Sprintf("%s=127.0.0.1:%d --health-during=", health, l.port) + l.pick("fail", "pass", "close")
+	l.flags = append(l.flags, l.pick("", health, passed))
 	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
 	l.Out.Next("ready")
 	l.base = l.read()
-	l.begin()
+	l.load()
 	defer l.end()
 	rests := l.rnd.IntN(3) == 0
 	for n := 2 + l.rnd.IntN(5); n > 0 || goesOn(); n-- {
@@ -100,44 +105,20 @@ func (l *life) live(t *testing.T, goesOn func() bool) {
 		l.act()
 	}
 	if rests {
-		l.must(l.soon(func() bool { return box.Sleeps(l.Pid()) }), "wakeups: with nothing to do")
+		l.must(soon(func() bool { return box.Sleeps(l.Pid()) }), "wakeups: with nothing to do")
 	}
 	l.stop()
-	_, left := os.Stat(l.alive)
-	l.must(left != nil, "%s is still there", l.alive)
-	l.total.Add("lives", 1)
+	_, left := os.Stat(dir + "/alive")
+	l.must(left != nil, "the alive file is still there")
 }
 
-// choose picks flags at random. --group is left out, since a group's TERM would end the
-// programs that the command runs.
-func (l *life) choose(dir string) {
-	pick := func(words ...string) string { return words[l.rnd.IntN(len(words))] }
-	until := pick("", "settled", "quiet", "drained")
-	l.adapts = until != ""
-	if l.adapts {
-		l.flags = []string{"--until=" + until, "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100"}
-	} else {
-		l.flags = []string{"--delay=0.3"}
-	}
-	l.alive = dir + "/alive"
-	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
-		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + l.alive} {
-		l.flags = append(l.flags, pick("", flag))
-	}
-	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
-	forwarded := fmt.Sprintf("%s=127.0.0.1:%d", health, l.port)
-	l.health = pick("", health, forwarded+" --health-during="+pick("fail", "pass", "close"))
-	l.flags = append(l.flags, l.health)
-}
-
-// begin begins the load: three clients with requests all the time, the first on a connection that
+// load begins the load: three clients with requests all the time, the first on a connection that
 // stays open.
-func (l *life) begin() {
+func (l *soaked) load() {
 	var ends []func()
 	for i := range 3 {
 		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
 		end := box.Repeat(10*time.Millisecond, func() {
-			l.total.Add("requests", 1)
 			answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
 			if err == nil {
 				answer.Body.Close()
@@ -161,7 +142,7 @@ type gauge struct {
 }
 
 // read gauges lameduck.
-func (l *life) read() (g gauge) {
+func (l *soaked) read() (g gauge) {
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.Pid()))
 	l.must(err == nil, "lameduck has exited: %v", err)
 	g = gauge{descriptors: len(fds), kib: box.RSS(l.Pid()), threads: box.Status(l.Pid(), "Threads")}
@@ -174,7 +155,7 @@ func (l *life) read() (g gauge) {
 }
 
 // soon waits until a condition holds, and reports whether it held in time.
-func (l *life) soon(holds func() bool) bool {
+func soon(holds func() bool) bool {
 	for end := time.Now().Add(8 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false
@@ -185,22 +166,28 @@ func (l *life) soon(holds func() bool) bool {
 
 // check compares lameduck with its base line. Threads and memory may never grow; zombies
 // and descriptors may, for a while.
-func (l *life) check() {
+func (l *soaked) check() {
 	var now gauge
-	l.soon(func() bool {
+	isWell := soon(func() bool {
 		now = l.read()
-		l.must(now.threads == l.base.threads, "threads: %s, were %s", now.threads, l.base.threads)
-		l.must(now.kib <= l.base.kib+box.Heap, "memory: %d KiB, was %d", now.kib, l.base.kib)
+		l.must(now.threads == l.base.threads && now.kib <= l.base.kib+box.Heap, "%+v, was %+v", now, l.base)
 		return now.zombies == 0 && now.descriptors <= l.base.descriptors
 	})
-	l.must(now.zombies == 0, "zombies: %d", now.zombies)
-	l.must(now.descriptors <= l.base.descriptors, "descriptors: %d, were %d", now.descriptors, l.base.descriptors)
+	l.must(isWell, "%+v, was %+v", now, l.base)
 }
 
 // act does one thing at random and checks that no resource has leaked.
-func (l *life) act() {
-	acts := []func(){l.storm, l.orphans, l.pause, l.watch, l.hook}
-	if l.health != "" {
+func (l *soaked) act() {
+	acts := []func(){
+		l.storm, l.orphans, l.pause,
+		// lameduck watch beside the command ends after its first line.
+		func() {
+			l.runs(`(sh -c 'echo $$; exec ` + box.Binary + ` watch --json'; echo ended $?) | ` +
+				`(read pid; read line; kill -INT $pid; grep -qx "ended 0")`)
+		},
+		func() { l.runs(box.Binary + " hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5") },
+	}
+	if l.has("--health=") {
 		acts = append(acts, l.checks)
 	}
 	acts[l.rnd.IntN(len(acts))]()
@@ -210,20 +197,18 @@ func (l *life) act() {
 }
 
 // runs has the command run a line of shell, which must succeed.
-func (l *life) runs(what, line string) {
-	l.total.Add(what, 1)
+func (l *soaked) runs(line string) {
 	l.Send("run " + line)
 	status := l.Out.Next("exit status").Text
-	l.must(status == "exit status 0", "%s: %s: %s", what, line, status)
+	l.must(status == "exit status 0", "%s: %s", line, status)
 }
 
 // storm sends signals without a pause, of which at least one of each kind must reach the command:
 // the kernel merges a signal with a pending one of the same kind.
-func (l *life) storm() {
+func (l *soaked) storm() {
 	kinds := []sig.Signal{sig.HUP, sig.USR1, sig.USR2, sig.WINCH}
 	for range 50 + l.rnd.IntN(2000) {
 		l.Signal(kinds[l.rnd.IntN(len(kinds))])
-		l.total.Add("signals", 1)
 	}
 	for _, s := range kinds {
 		l.Signal(s)
@@ -232,14 +217,12 @@ func (l *life) storm() {
 }
 
 // orphans has the command leave hundreds or thousands of orphans behind.
-func (l *life) orphans() {
-	const families = "for i in $(seq %d); do (for j in $(seq 100); do : & done); done"
-	l.runs("hundreds of orphans", fmt.Sprintf(families, 1+l.rnd.IntN(10)))
+func (l *soaked) orphans() {
+	l.runs(fmt.Sprintf("for i in $(seq %d); do (for j in $(seq 100); do : & done); done", 1+l.rnd.IntN(10)))
 }
 
 // pause stops the command with SIGSTOP, sends USR2, and continues the command.
-func (l *life) pause() {
-	l.total.Add("pauses", 1)
+func (l *soaked) pause() {
 	command := l.Child()
 	unix.Kill(command, unix.SIGSTOP)
 	l.Signal(sig.USR2)
@@ -247,22 +230,10 @@ func (l *life) pause() {
 	l.Out.Next("got USR2")
 }
 
-// watch runs lameduck watch beside the command, and ends it after the first line.
-func (l *life) watch() {
-	l.runs("watches", `(sh -c 'echo $$; exec `+box.Binary+` watch --json'; echo ended $?) | `+
-		`(read pid; read line; kill -INT $pid; grep -qx "ended 0")`)
-}
-
-// hook runs lameduck hold as a preStop hook would.
-func (l *life) hook() {
-	l.runs("hooks", box.Binary+" hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5")
-}
-
 // checks sends health checks, and now and then hangs up before the answer.
-func (l *life) checks() {
+func (l *soaked) checks() {
 	address := fmt.Sprintf("127.0.0.1:%d", l.port+1)
 	for range 1 + l.rnd.IntN(20) {
-		l.total.Add("health checks", 1)
 		if l.rnd.IntN(4) > 0 {
 			answer := l.Get(address)
 			l.must(strings.HasPrefix(answer, "200 "), "a health check was answered with %q", answer)
@@ -272,51 +243,30 @@ func (l *life) checks() {
 	}
 }
 
-// stop ends a life in a way chosen at random.
-func (l *life) stop() {
-	way := l.rnd.IntN(5)
-	if !l.adapts {
-		way = max(way, 3)
-	}
-	switch way {
-	case 0, 1: // a second TERM or INT cuts the hold short
-		l.holds("holds cut short")
-		time.Sleep(1100 * time.Millisecond) // within a second a repeat counts as the same signal
-		l.Signal([]sig.Signal{sig.TERM, sig.INT}[way])
-		l.Out.Next("got TERM")
-	case 2: // the command exits during the hold
-		l.holds("exits during a hold")
-	case 3:
-		l.total.Add("stops", 1)
+// stop ends a life: by the end of the load, or with --until perhaps before, by a second TERM, by INT or
+// by the command's exit. The command may go on after TERM: lameduck then samples to the end, for the
+// report, with the two sockets of the hold, which has a few more descriptors while it lasts.
+func (l *soaked) stop() {
+	way := l.pick("TERM", "INT", "exit", "load", "goes on")
+	amid := l.has("--until=") && way != "load" && way != "goes on"
+	if amid {
+		l.Trigger()
+		l.base.descriptors += 10
+	} else {
 		l.end()
 		l.Stop()
 		l.Out.Next("got TERM")
-	case 4: // the command goes on after TERM
-		l.survives()
+		l.base.descriptors += 2
+	}
+	if amid || way == "goes on" {
+		l.orphans()
+		l.storm()
+		l.check()
+	}
+	if amid && way != "exit" {
+		time.Sleep(1100 * time.Millisecond) // within a second a repeat counts as the same signal
+		l.Signal(map[string]sig.Signal{"TERM": sig.TERM, "INT": sig.INT}[way])
+		l.Out.Next("got TERM")
 	}
 	l.Exit()
-}
-
-// holds begins a hold, which lasts since the load goes on, and acts meanwhile. A hold has
-// a few descriptors of its own.
-func (l *life) holds(what string) {
-	l.total.Add(what, 1)
-	l.Trigger()
-	l.base.descriptors += 10
-	l.orphans()
-	l.storm()
-	l.check()
-}
-
-// survives acts after a stop that the command survives. lameduck samples until the
-// end, for the report, with the two sockets of the hold; no other descriptor remains.
-func (l *life) survives() {
-	l.total.Add("stops survived", 1)
-	l.end()
-	l.Stop()
-	l.Out.Next("got TERM")
-	l.base.descriptors += 2
-	l.storm()
-	l.orphans()
-	l.check()
 }
