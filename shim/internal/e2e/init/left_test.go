@@ -19,22 +19,18 @@ import (
 )
 
 // helpWorker is a program behind a wrapper: at its first TERM it cleans up for a third of a second,
-// and at a second one it dies. "endless" never ends.
-func helpWorker(args []string) {
+// and at a second one it dies.
+func helpWorker([]string) {
 	got := make(chan os.Signal, 10)
 	signal.Notify(got, syscall.SIGTERM)
 	fmt.Println("up")
 	<-got
 	fmt.Println("cleaning")
-	var clean <-chan time.Time
-	if len(args) == 0 {
-		clean = time.After(time.Second / 3) // the work to be done
-	}
 	select {
 	case <-got:
 		fmt.Println("second TERM")
 		os.Exit(9)
-	case <-clean:
+	case <-time.After(time.Second / 3): // the work to be done
 		fmt.Println("clean")
 	}
 }
@@ -101,68 +97,6 @@ func TestWrappers(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestStrays: a process that does not handle TERM, or ignores it, costs a stop nothing; nor does any
-// process when no stop signal has come.
-func TestStrays(t *testing.T) {
-	t.Parallel()
-	for _, command := range []string{
-		`sleep 1000 & echo up; sleep 1000`,
-		`tail -f /dev/null & echo up; sleep 1000`,
-		`(trap "" TERM; sleep 1000) & echo up; sleep 1000`,
-		`setsid sh -c 'trap "" TERM; sleep 1000; sleep 1000' & echo up; sleep 1000`,
-	} {
-		b := box.Boot(t, "--grace-period=30", "sh", "-c", command)
-		b.Out.Wait("up")
-		start := b.Stop()
-		b.WantExit(143)
-		if took := time.Since(start); took > box.Slack {
-			t.Errorf("%s: %v", command, took)
-		}
-	}
-	words := append([]string{"sh", "-c", `"$@" & read x; exit 7`, "sh"}, box.Helper("worker")...)
-	b := box.Boot(t, "--grace-period=30", words...)
-	b.Out.Wait("up")
-	start := time.Now()
-	b.Send("")
-	b.WantExit(7)
-	if took := time.Since(start); took > box.Slack || strings.Contains(strings.Join(b.Out.Texts(), " "), "clean") {
-		t.Errorf("without a stop signal: %v, %v", took, b.Out.All())
-	}
-}
-
-// TestEndlessWorker: a process that handles TERM and never ends is waited for until a second before
-// the end of the grace period, and the report names it. --linger=0 waits for nobody, and a KILL that
-// was asked for ends the wait.
-func TestEndlessWorker(t *testing.T) {
-	t.Parallel()
-	for flags, want := range map[string]string{
-		"--grace-period=4 --delay=0.5":                  "still at work",
-		"--grace-period=4 --preset=auto -u quiet":       "still at work",
-		"--grace-period=4 -d 0.5 --linger=0":            "",
-		"--grace-period=60 --kill-after=1":              "",
-		"--grace-period=60 --stop-schedule=TERM/1/KILL": "",
-	} {
-		words := append([]string{"sh", "-c", `"$@" & wait`, "sh"}, box.Helper("worker", "endless")...)
-		b := box.Boot(t, flags, words...)
-		b.Out.Wait("up")
-		start := b.Stop()
-		b.WantExit(143)
-		took := time.Since(start)
-		exe := filepath.Base(testutil.Must(os.Executable()))
-		message := b.Report().Message
-		if want == "" {
-			if took > 1*time.Second+box.Slack || strings.Contains(message, "longer grace period") {
-				t.Errorf("%s: %v, %s", flags, took, message)
-			}
-			continue
-		}
-		if took < 3*time.Second || took > 3*time.Second+box.Slack ||
-			!strings.Contains(message, exe+" (pid ") || !strings.Contains(message, want) {
-			t.Errorf("%s: %v, %s", flags, took, message)
-		}
 	}
 }
 
