@@ -46,7 +46,7 @@ func Open(cfg *Config) *Observer {
 		opens:  opens{comparable: !leavesOut},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
 	}
-	o.source.connect = openSockDiag
+	o.source.connect = func() (dumper, error) { return sockdiag.Open() }
 	o.source.open()
 	listeners, err := o.source.list(listenStates)
 	q := scope.Query{

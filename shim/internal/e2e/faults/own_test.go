@@ -1,11 +1,9 @@
 package faults_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,30 +100,4 @@ func TestOwnHookFaults(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestSockDiagFails: a request that is in flight when sock_diag fails holds, although /proc/net shows no
-// requests. When sock_diag works again, the hold ends after the answer.
-func TestSockDiagFails(t *testing.T) {
-	const quiet = time.Second
-	s := box.Setup{Env: []string{"FAULT_AT=sock_diag"}, Network: box.NewNetwork(t)}
-	flags := box.Words("--until=quiet --quiet-for=1 --grace-period=30 --log-level=debug --")
-	b := s.Start(t, slices.Concat([]string{buildFaulty(t)}, flags, box.Helper("catch", "127.0.0.1:0"))...)
-	b.Ready()
-	client := b.Dial("127.0.0.1")
-	fmt.Fprintln(client, "wait")
-	b.Out.Wait("waits")
-	b.Trigger()
-	b.Err.Wait("observing the traffic through /proc/net: sock_diag: ")
-	time.Sleep(2 * quiet) // a silence
-	b.WantHolding("a request is in flight")
-	b.Err.Wait("observing the traffic through sock_diag again")
-	time.Sleep(2 * quiet)
-	b.WantHolding("a request is still in flight")
-	b.Send("reply")
-	client.AwaitReply()
-	if r := b.WantHold(time.Now(), quiet*7/10, "quiet"); r.Observer != "sock_diag" || r.Accepted != 0 {
-		t.Errorf("report %+v", r)
-	}
-	b.WantWarning("/proc/net")
 }

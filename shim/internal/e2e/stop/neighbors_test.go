@@ -6,31 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // Tests of --alive-file and --wait-gone: two containers of a pod that share a volume. What is an
 // alive file, and which files are waited for, package alive tests.
-
-// TestNeighbors: an app and its proxy get TERM at the same time, and the proxy's hold lasts
-// until the app has ended, although it is killed and leaves its file behind.
-func TestNeighbors(t *testing.T) {
-	path := t.TempDir() + "/alive"
-	app := box.Catch(t, "--delay=1 --grace-period=30 --alive-file="+path)
-	proxy := box.Catch(t, "--grace-period=30 --wait-gone="+path)
-	app.Stop()
-	proxy.Trigger()
-	app.Out.Wait("got TERM")
-	proxy.Out.Want("ready")
-	start := time.Now()
-	app.Signal(sig.KILL)
-	app.WaitExit()
-	proxy.WantHold(start, 0, "elapsed")
-}
 
 // TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
 // or missing files, and warns of paths that are a mistake.
