@@ -59,7 +59,7 @@ func stopSignal(s *stop, report reporter) {
 		if s.pod == nil {
 			remedy = "write STOPSIGNAL SIGTERM, or " + remedy
 		}
-		if dropsAtTERM(s.server) && s.server.Steps()[0].Signal == s.signal {
+		if dropsAtTERM(s.server) && s.server.Schedule[0].Signal == s.signal {
 			remedy = "give --preset=" + s.server.Name
 		}
 		report(l.line, "the stop signal of %s is %v, which starts no stop: lameduck forwards it unchanged, at once; "+

@@ -57,7 +57,7 @@ func cutAtTERM(s *stop, report reporter) {
 	if dropsAtTERM(s.server) && last.shell == "" {
 		remedy := "lifecycle: {preStop: {sleep: {seconds: 15}}}"
 		if s.pod == nil {
-			remedy = fmt.Sprintf("STOPSIGNAL SIG%v", s.server.Steps()[0].Signal)
+			remedy = fmt.Sprintf("STOPSIGNAL SIG%v", s.server.Schedule[0].Signal)
 		}
 		report(cmp.Or(s.Lifecycle.StopSignal.line, last.program.line), "the stop signal is TERM, at which %s drops "+
 			"requests in flight; write %s", s.server.Name, remedy)
