@@ -46,26 +46,22 @@ const (
 
 // commandsIn returns what the words of a container or a hook run: one command, or the commands of
 // a script, behind inits and programs that execute their arguments.
-func (c *container) commandsIn(words []word) []command { return c.behind(front{}, words) }
-
-func (c *container) behind(f front, words []word) (list []command) {
+func (c *container) commandsIn(words []word) []command {
 	if len(words) == 0 {
 		return nil
 	}
+	return c.behind(front{}, words)
+}
+
+func (c *container) behind(f front, words []word) (list []command) {
 	program, args := words[0], words[1:]
 	first := max(0, slices.IndexFunc(args, word.isPlain))
 	shell, line := program.base(), program.line
 	script, isFile := "", true
 	switch {
 	case inits.matches(program.text):
-		var flags initFlags
-		rest, err := cli.ParseOther(&flags, texts(args))
-		rest = cli.DropDashes(rest)
-		if err == nil && len(rest) > 0 {
-			f.init, f.rewrites = shell, flags.Rewrite
-			f.group = flags.Group || c.variable("TINI_KILL_PROCESS_GROUP") != "" ||
-				shell == "dumb-init" && !flags.SingleChild && c.variable("DUMB_INIT_SETSID") != "0"
-			return c.behind(f, args[len(args)-len(rest):])
+		if rest := c.behindInit(&f, program.base(), args); len(rest) > 0 {
+			return c.behind(f, rest)
 		}
 	case users.matches(program.text) && len(args) > 1:
 		return c.behind(f, args[1:])
@@ -109,6 +105,19 @@ func (c *container) behind(f front, words []word) (list []command) {
 		}
 	}
 	return list
+}
+
+// behindInit returns the words that an init runs, and notes what the init does to signals.
+func (c *container) behindInit(f *front, init string, args []word) []word {
+	var flags initFlags
+	rest, err := cli.ParseOther(&flags, texts(args))
+	if err != nil {
+		return nil
+	}
+	f.init, f.rewrites = init, flags.Rewrite
+	f.group = flags.Group || c.variable("TINI_KILL_PROCESS_GROUP") != "" ||
+		init == "dumb-init" && !flags.SingleChild && c.variable("DUMB_INIT_SETSID") != "0"
+	return args[len(args)-len(cli.DropDashes(rest)):]
 }
 
 // initFlags are the flags of tini, dumb-init and catatonit.

@@ -33,11 +33,12 @@ func collect(paths []string) (files []string, err error) {
 			files = append(files, path)
 			continue
 		}
-		before, failed := len(files), err
+		before := len(files)
+		var failed error
 		_ = filepath.WalkDir(path, func(file string, entry fs.DirEntry, fault error) error {
 			switch {
 			case fault != nil:
-				err = errors.Join(err, unreadable(file, fault))
+				failed = errors.Join(failed, unreadable(file, fault))
 			case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 				return fs.SkipDir
 			case entry.IsDir():
@@ -46,10 +47,11 @@ func collect(paths []string) (files []string, err error) {
 			}
 			return nil
 		})
-		if len(files) == before && err == failed {
-			err = errors.Join(err, fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, "+
-				"Dockerfile*, *.Dockerfile or Containerfile*", path))
+		if len(files) == before && failed == nil {
+			failed = fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, "+
+				"Dockerfile*, *.Dockerfile or Containerfile*", path)
 		}
+		err = errors.Join(err, failed)
 	}
 	return files, err
 }

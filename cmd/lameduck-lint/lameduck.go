@@ -36,14 +36,10 @@ const ofUntil pattern = `has no effect unless the hold waits`
 // inPod is a variable by which lameduck recognizes a pod.
 const inPod = "KUBERNETES_SERVICE_HOST=10.0.0.1"
 
-// lameduckIn returns the lameduck that a container or its hook calls, or none if the call only prints
-// something. left is of the grace period; 0: unknown.
-func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) lameduck {
+// lameduckIn returns the lameduck that a container or its hook calls, run or hold, or none if the call
+// only prints something. outcome is that of a fault. left is of the grace period; 0: unknown.
+func (c *container) lameduckIn(call *command, name, outcome string, left time.Duration) lameduck {
 	l := lameduck{line: call.program.line, unclear: call.unclear}
-	name, outcome := "run", "lameduck does not start"
-	if isHook {
-		name, outcome = "hold", "lameduck hold holds without it, and fails"
-	}
 	var variables []word
 	for _, v := range slices.Backward(c.Env) { // of variables with one name the last counts
 		text := v.Name.text + "=" + v.Value.text + v.ValueFrom.text
@@ -64,8 +60,8 @@ func (c *container) lameduckIn(call *command, isHook bool, left time.Duration) l
 	for _, fault := range line.Faults {
 		refuse(fault)
 		i := l.indexOf(fault.Flag)
-		mayHaveValue := i < 0 || i+1 < len(call.args) && call.args[i+1].isPlain()
-		l.unclear = l.unclear || mayHaveValue && (i < 0 || !strings.Contains(call.args[i].text, "="))
+		isWhole := i >= 0 && (strings.Contains(l.words[i].text, "=") || i+1 == len(call.args) || !l.words[i+1].isPlain())
+		l.unclear = l.unclear || !isWhole
 	}
 	for _, u := range line.Unknown {
 		text := fmt.Sprintf("%v, which lameduck ignores with a warning: %s", u.Err, u.Remedy)

@@ -37,24 +37,34 @@ func stopSignal(s *stop, report reporter) {
 	if s.pod == nil {
 		field = "STOPSIGNAL"
 	}
-	o, l := s.entry.outline, &s.entry
-	isPHP := s.last != nil && s.last.program.base() == "php" // has no preset
 	inherits := given.line == 0 && s.signal != 0 && s.signal != shim.TERM
 	switch {
 	case slices.Contains([]string{"KILL", "STOP"}, s.signal.String()):
 		report(given.line, "%s %v ends the container at once, or never; leave the line out", field, s.signal)
-	case s.call == nil && inherits && s.server != nil && s.last != nil && !s.stays(s.last):
+	case s.call != nil:
+		startsNothing(s, report, field)
+	case inherits && s.server != nil && s.last != nil && !s.stays(s.last):
 		// What a node does at a signal is the program's.
 		if finishes := s.server.Schedule[0].Signal; s.signal != finishes && s.server.Name != "node" {
 			report(s.last.program.line, "the stop signal of %s is %v, at which %s does not finish; write %s SIG%v",
 				s.Image, s.signal, s.server.Name, field, finishes)
 		}
-	case o == nil || !o.Sequence || len(l.command) == 0 || s.Command == nil || s.isOpen() || s.starts():
+	}
+}
+
+// startsNothing reports a stop signal that begins no stop of lameduck.
+func startsNothing(s *stop, report reporter, field string) {
+	o, l, given := s.entry.outline, &s.entry, s.Lifecycle.StopSignal
+	if o == nil || !o.Sequence || len(l.command) == 0 || s.Command == nil || s.isOpen() || s.starts() {
+		return
+	}
+	isPHP := s.last != nil && s.last.program.base() == "php" // has no preset
+	switch {
 	case o.Preset == nil && l.Preset == shim.AutoPreset && !isPHP: // it may be found later
 	case given.line > 0:
-		report(given.line, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or "+
-			"--rewrite=TERM:%v, a preset that names it), or remove %s", field, s.signal, s.signal, s.signal, field)
-	case inherits && (o.Preset == nil || s.server == nil): // else the preset is wrong
+		report(given.line, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%[2]v (or "+
+			"--rewrite=TERM:%[2]v, a preset that names it), or remove %[1]s", field, s.signal)
+	case s.signal != shim.TERM && (o.Preset == nil || s.server == nil): // else the preset is wrong
 		remedy := fmt.Sprintf("give --stop-signal=%v --rewrite=%[1]v:TERM", s.signal)
 		if s.pod == nil {
 			remedy = "write STOPSIGNAL SIGTERM, or " + remedy

@@ -47,11 +47,8 @@ func parse(text string, args []string) (list []call, traps bool) {
 	sure := map[any]bool{}
 	markSure(sure, script.Stmts)
 	for node := range syntax.Preorder(script) {
-		switch x := node.(type) {
-		case *syntax.CallExpr:
+		if x, isCall := node.(*syntax.CallExpr); isCall {
 			calls = append(calls, x)
-		case *syntax.FuncDecl:
-			sure[x.Name.Value] = true
 		}
 	}
 	// What is substituted into a command runs before the command.
@@ -69,8 +66,11 @@ func parse(text string, args []string) (list []call, traps bool) {
 	mayEnd := false
 	for _, x := range calls {
 		words, err := expand.Fields(known, x.Args...)
-		if err != nil || len(words) == 0 { // too many words, or an assignment
+		switch {
+		case err != nil: // too many words
 			words = []string{unknown}
+		case len(words) == 0: // an assignment
+			continue
 		}
 		program, line := words[0], int(x.Pos().Line())
 		c := call{words: words, always: sure[x] && !mayEnd && !sure[program], exec: program == "exec", line: line}
@@ -91,19 +91,21 @@ func parse(text string, args []string) (list []call, traps bool) {
 		if end := slices.IndexFunc(c.words, func(w string) bool { return strings.Contains(w, "$(") }); end >= 0 {
 			c.words, c.unclear = c.words[:max(end, 1)], true
 		}
-		if len(x.Args) > 0 && len(c.words) > 0 {
+		if len(c.words) > 0 {
 			list = append(list, c)
 		}
 	}
 	return list, traps
 }
 
-// markSure marks the calls that statements make in any case.
+// markSure marks the calls that statements make in any case, and the names of functions.
 func markSure(sure map[any]bool, list []*syntax.Stmt) {
 	for _, s := range list {
 		switch x := s.Cmd.(type) {
 		case *syntax.CallExpr:
 			sure[x] = !s.Background
+		case *syntax.FuncDecl:
+			sure[x.Name.Value] = true
 		case *syntax.Block:
 			markSure(sure, x.Stmts)
 		case *syntax.BinaryCmd:

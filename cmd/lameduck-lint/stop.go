@@ -82,10 +82,10 @@ func newStop(c *container, p *pod, grace time.Duration) *stop {
 	s.hookCall = callIn(s.hook)
 	s.call = cmp.Or(callIn(s.runs), s.assumedCall(words))
 	if s.call != nil && s.call.subcommand == "" {
-		s.entry = c.lameduckIn(s.call, false, s.left)
+		s.entry = c.lameduckIn(s.call, "run", "lameduck does not start", s.left)
 	}
 	if s.hookCall != nil && (s.hookCall.subcommand == "" || s.hookCall.subcommand == "hold") {
-		s.hold = c.lameduckIn(s.hookCall, true, s.left)
+		s.hold = c.lameduckIn(s.hookCall, "hold", "lameduck hold holds without it, and fails", s.left)
 	}
 	s.image = factsOf(c.Image)
 	ends := s.runs
