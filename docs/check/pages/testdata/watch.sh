@@ -24,6 +24,7 @@ until tail -n 1 watch.log | grep -q '"in_flight":2'; do sleep 0.05; done
 kill $server
 { wait $server; } 2>/dev/null # bash says that it was killed
 for _ in 1 2 3; do (exec 5<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; done
+until grep -q '"cut":2,"refused":3' watch.log; do sleep 0.05; done
 kill $watch
 wait $watch
 exec 3>&- 4>&-
