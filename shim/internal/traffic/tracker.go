@@ -129,7 +129,7 @@ func (t *Tracker) patterns() (list []Pattern) {
 // seriesOf returns the series of a connection, nil without a series: one that is not new has none. The
 // bytes received may be a byte too few, see [tcp.Socket.DiscountFIN].
 func (t *Tracker) seriesOf(c *ledger.Conn) *series {
-	if c.Opened == 0 {
+	if c == nil || c.Opened == 0 {
 		return nil
 	}
 	key := keyOf(c)
