@@ -29,7 +29,6 @@ type Observer struct {
 	opens    opens
 	proxied  proxied
 	ledger   *ledger.Ledger
-	all      bool         // see Config.EveryPort
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
 	toSelf   int          // connections to ourselves so far
@@ -42,7 +41,6 @@ func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
 	leavesOut := cfg.Own != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &Observer{
-		all:    cfg.EveryPort,
 		opens:  opens{comparable: !leavesOut},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
 	}
@@ -174,7 +172,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 
 // ports returns the ports whose sockets are read.
 func (o *Observer) ports() scope.Ports {
-	if o.all {
+	if o.late.query.Namespace {
 		return scope.Ports{}
 	}
 	return o.scope.Ports

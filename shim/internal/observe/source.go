@@ -51,17 +51,13 @@ func (s *source) open() {
 	s.conn = conn
 }
 
-func (s *source) close() {
+// fallBack changes the source to /proc/net. If sock_diag(7) has worked, and has not blocked, it will be
+// tried again.
+func (s *source) fallBack(err error) {
 	if s.conn != nil {
 		s.conn.Close()
 		s.conn = nil
 	}
-}
-
-// fallBack changes the source to /proc/net. If sock_diag(7) has worked, and has not blocked, it will be
-// tried again.
-func (s *source) fallBack(err error) {
-	s.close()
 	s.limits = "sock_diag: " + err.Error()
 	s.retries = s.worked && !errors.Is(err, unix.ETIMEDOUT)
 }
