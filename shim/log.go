@@ -93,10 +93,6 @@ func (l *loop) stopReport() *report.Stop {
 
 // observation returns the parts of a sample that a report shows.
 func observation(s *observe.Snapshot) report.Observation {
-	unseen := s.Scope.Unseen
-	if s.Scope.Unix > 0 {
-		unseen = append([]string{"Unix sockets"}, unseen...)
-	}
 	return report.Observation{
 		Sample:          s.Sample,
 		Asked:           s.Asked,
@@ -106,7 +102,7 @@ func observation(s *observe.Snapshot) report.Observation {
 		ScopeName:       s.Scope.Method.String(),
 		UDPPorts:        s.Scope.UDP,
 		LatePorts:       s.LatePorts,
-		Unseen:          unseen,
+		Unseen:          s.Scope.Unseen,
 		PathsPresent:    s.PathsPresent,
 		URLState:        s.URLState,
 	}

@@ -43,16 +43,14 @@ func Decide(f Facts) Scope {
 		s.Ports = portsOf(f.Open, accepted)
 	}
 	s.UDP = f.udp(false)
-	for _, inode := range f.Unix {
-		if f.ours(inode) {
-			s.Unix++
-		}
-	}
 	s.Unseen = f.Unseen
+	if slices.ContainsFunc(f.Unix, f.ours) {
+		s.Unseen = append([]string{"Unix sockets"}, f.Unseen...)
+	}
 	if s.NoListener() {
 		s.UDP = f.udp(true) // a server may use an ephemeral port, but so do clients
 	}
-	if s.Method == Namespace || len(s.UDP)+s.Unix > 0 {
+	if s.Method == Namespace || len(s.UDP)+len(s.Unseen) > 0 {
 		s.Why = cmp.Or(s.Why, f.Held.Err)
 	}
 	return s

@@ -77,8 +77,8 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 
 // describe returns a scope in the words of testdata/decisions.txt.
 func describe(s Scope) string {
-	text := fmt.Sprint(s.Method, " TCP ", s.Ports, " UDP ", s.UDP, " Unix ", s.Unix, " unseen ", s.Unseen)
-	for _, empty := range []string{" TCP []", " UDP []", " Unix 0", " unseen []"} {
+	text := fmt.Sprint(s.Method, " TCP ", s.Ports, " UDP ", s.UDP, " unseen ", s.Unseen)
+	for _, empty := range []string{" TCP []", " UDP []", " unseen []"} {
 		text = strings.ReplaceAll(text, empty, "")
 	}
 	if s.NoListener() {

@@ -39,13 +39,12 @@ type Scope struct {
 
 	Ports Ports // TCP
 	UDP   Ports // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
-	Unix  int   // how many Unix sockets listen
 
 	// Unserved are the ports that the user named, if nothing listens on any of them: then all count.
 	Unserved []uint16
 
-	// Unseen names what may serve clients and is in no list: "vsock sockets", "another
-	// network namespace". Find fills Unseen only if all lists are empty.
+	// Unseen names what may serve clients and cannot be observed: "Unix sockets"; and, if all lists are
+	// empty, by Find, what is in no list: "vsock sockets", "another network namespace".
 	Unseen []string
 
 	// Complete means that all tables could be read: every listener of ours is in the
@@ -62,7 +61,7 @@ type Scope struct {
 
 // NoListener reports whether the container certainly listens nowhere.
 func (s *Scope) NoListener() bool {
-	return s.Complete && len(s.Ports)+len(s.UDP)+s.Unix+len(s.Unseen) == 0
+	return s.Complete && len(s.Ports)+len(s.UDP)+len(s.Unseen) == 0
 }
 
 // Owns reports whether the socket is known to be ours. A socket made after Gather is known
