@@ -73,7 +73,7 @@ func (f faultyProcesses) Kill(pid int, s sig.Signal) error {
 	return f.processes.Kill(pid, s)
 }
 
-func (f faultyProcesses) Signals(pid int) (caught, blocked, ignored sig.Set) {
+func (f faultyProcesses) Signals(pid int) proc.Signals {
 	f.fault("Signals")
 	return f.processes.Signals(pid)
 }

@@ -61,7 +61,7 @@ type processes interface {
 	Tell(target int, s sig.Signal) (told bool, err error)
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
-	Signals(pid int) (caught, blocked, ignored sig.Set)
+	Signals(pid int) proc.Signals
 	Program(pid int) (exe string, argv []string)
 	Runs(p proc.Process) bool
 	Ticks() uint64

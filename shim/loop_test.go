@@ -346,11 +346,11 @@ func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil 
 func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Runs(p proc.Process) bool              { return w.find(p.PID) >= 0 }
 func (w *world) Ticks() uint64                         { return 1 }
-func (w *world) Signals(pid int) (caught, blocked, ignored sig.Set) {
+func (w *world) Signals(pid int) proc.Signals {
 	if i := w.find(pid); i >= 0 {
-		return w.rest[i].handles, 0, 0
+		return proc.Signals{Caught: w.rest[i].handles}
 	}
-	return w.catches, 0, 0
+	return proc.Signals{Caught: w.catches}
 }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
 	if !w.catches.Has(s) {

@@ -46,8 +46,7 @@ func (l *loop) handles(s sig.Signal) bool {
 
 // catches reports whether the command has a handler for s. An init that passes signals on has none.
 func (l *loop) catches(s sig.Signal) bool {
-	caught, _, _ := l.host.Signals(l.command)
-	return caught.Has(s)
+	return l.host.Signals(l.command).Caught.Has(s)
 }
 
 // grouped reports whether the command's process group is signaled.
@@ -157,9 +156,10 @@ func (l *loop) descendants() (list []stop.Process) {
 // TERM, rewritten; and TERM where the process does not handle that.
 func (l *loop) choice(p proc.Process) stop.Process {
 	c := stop.Process{PID: p.PID, Parent: p.Parent, Start: p.Start, Stopped: p.Stopped(), Signal: sig.TERM}
-	handled, blocked, ignored := l.host.Signals(p.PID)
+	signals := l.host.Signals(p.PID)
+	handled := signals.Caught
 	if p.Threads > 1 { // one of them may wait for what all of them block: see sigwait(3)
-		handled |= blocked
+		handled |= signals.Blocked
 	}
 	if to, passes := l.plan.Stop.Rewrites.Of(sig.TERM); passes && handled.Has(to) {
 		c.Signal = to
@@ -172,9 +172,9 @@ func (l *loop) choice(p proc.Process) stop.Process {
 			}
 		}
 	}
-	c.Handles, c.Ignores = handled.Has(c.Signal), ignored.Has(c.Signal)
+	c.Handles, c.Ignores = handled.Has(c.Signal), signals.Ignored.Has(c.Signal)
 	inGroup := l.groupSignaled > 0 && p.Group == l.group && p.Start <= l.groupSignaled
-	c.Signaled = l.signaled[identity(c)] || inGroup && !ignored.Has(l.groupSignal)
+	c.Signaled = l.signaled[identity(c)] || inGroup && !signals.Ignored.Has(l.groupSignal)
 	return c
 }
 

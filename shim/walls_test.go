@@ -38,7 +38,7 @@ var walls = map[string]string{
 	"shim/internal/plan":       "pure: cmp errors fmt math net/netip slices strings time check preset quote report sig stop traffic",
 	"shim/internal/preset":     "pure: cmp embed fmt path slices strconv strings sync time sig stop",
 	"shim/internal/proc":       "procfs sig sigcatch unix",
-	"shim/internal/procfs":     "tcp unix",
+	"shim/internal/procfs":     "sig tcp unix",
 	"shim/internal/quote":      "pure: fmt strconv strings unicode/utf16 unicode/utf8",
 	"shim/internal/report":     "pure: cmp encoding/json fmt net/netip slices strings time cost letgo quote sig stop traffic",
 	"shim/internal/scope":      "procfs tcp unix",

@@ -56,14 +56,17 @@ func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 	return err
 }
 
-// Signals returns the signals that a process catches, blocks and ignores. If /proc cannot tell, it
-// catches all, and none if it has ended.
-func (*Processes) Signals(pid int) (caught, blocked, ignored sig.Set) {
+// Signals are the signals that a process catches, blocks and ignores.
+type Signals = procfs.Signals
+
+// Signals returns what a process does with signals. If /proc cannot tell, it catches all, and none if it
+// has ended.
+func (*Processes) Signals(pid int) Signals {
 	s, err := proc.Signals(pid)
 	if err != nil && (!procfs.Gone(err) || proc.CheckNamespace() != nil) {
-		return ^sig.Set(0), 0, 0
+		return Signals{Caught: ^sig.Set(0)}
 	}
-	return sig.Set(s.Caught), sig.Set(s.Blocked), sig.Set(s.Ignored)
+	return s
 }
 
 // Runs reports whether p, one of Descendants, has not ended.
@@ -84,10 +87,7 @@ func (*Processes) Ticks() uint64 {
 // that does not catch s: inits such as tini wait for signals without catching them, and the kernel
 // spares PID 1 the default action.
 func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
-	catches := func(pid int) bool {
-		caught, _, _ := ps.Signals(pid)
-		return caught.Has(s)
-	}
+	catches := func(pid int) bool { return ps.Signals(pid).Caught.Has(s) }
 	if target > 0 {
 		exe, _ := proc.Executable(target)
 		if !catches(target) && (target != 1 || slices.Contains(shells, path.Base(exe))) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
 // Process is what proc_pid_stat(5) says of a process.
@@ -166,9 +168,8 @@ func (r Root) Arguments(pid int) ([]string, error) { return r.list(pid, "cmdline
 // Environment returns the environment that was passed to execve(2).
 func (r Root) Environment(pid int) ([]string, error) { return r.list(pid, "environ", math.MaxInt64) }
 
-// Signals are the masks of signals in proc_pid_status(5), in which bit 0 is signal 1. Blocked is
-// that of the first thread.
-type Signals struct{ Blocked, Ignored, Caught uint64 }
+// Signals is what a process does with signals, as in proc_pid_status(5). Blocked is of the first thread.
+type Signals struct{ Blocked, Ignored, Caught sig.Set }
 
 // Signals returns what a process does with signals.
 func (r Root) Signals(pid int) (s Signals, err error) {
@@ -176,13 +177,14 @@ func (r Root) Signals(pid int) (s Signals, err error) {
 	if err != nil {
 		return s, err
 	}
-	for mask, name := range map[*uint64]string{&s.Blocked: "SigBlk", &s.Ignored: "SigIgn", &s.Caught: "SigCgt"} {
+	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk", &s.Ignored: "SigIgn", &s.Caught: "SigCgt"} {
 		_, rest, _ := bytes.Cut(status, []byte("\n"+name+":\t"))
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		*mask, err = strconv.ParseUint(string(line), 16, 64)
+		mask, err := strconv.ParseUint(string(line), 16, 64) // bit 0 is signal 1
 		if err != nil {
 			return s, fmt.Errorf("its status lacks %s: %w", name, err)
 		}
+		*set = sig.Set(mask)
 	}
 	return s, nil
 }

@@ -68,8 +68,9 @@ func (s *sampler) run() {
 		_ = s.observer.Sample(s.latest.began, s.cost.NeedsTimeWait(), s.judge)
 		if !s.looked && len(s.latest.cost.Listening) > 0 {
 			s.looked = true
-			caught, blocked, _ := new(proc.Processes).Signals(1) // it may wait for what it blocks
-			s.latest.deaf = s.observer.PID1Serves() && !(caught | blocked).Has(sig.TERM)
+			signals := new(proc.Processes).Signals(1)
+			handled := signals.Caught | signals.Blocked // it may wait for what it blocks
+			s.latest.deaf = s.observer.PID1Serves() && !handled.Has(sig.TERM)
 		}
 		s.latest.observer = s.observer.Name()
 		s.latest.trouble = s.observer.Trouble()
