@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -273,12 +272,8 @@ steps:
 
 // exitCodes explains --exit-code and the exit codes of the preset.
 func (e *explanation) exitCodes() {
-	maps := e.ExitCodes
-	if e.Server != nil {
-		maps = slices.Concat(maps, e.Server.Exit)
-	}
 	said := map[int]bool{}
-	for _, m := range maps {
+	for _, m := range e.ExitCodes {
 		after := ""
 		if m.Stopped {
 			after = " after a stop"

@@ -32,7 +32,7 @@ type Place struct {
 
 // Plan is a configuration with defaults filled in and contradictions refused.
 type Plan struct {
-	Config // as given
+	Config // as given, with the exit codes of the server
 	Place
 	Server *preset.Preset // the known server that the command is; nil: none, or unknown as yet
 
@@ -89,6 +89,7 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		Traffic: c.traffic(f.ceiling),
 	}
 	known := cmp.Or(server, &preset.Preset{})
+	p.ExitCodes = slices.Concat(c.ExitCodes, known.Exit)
 	p.Terms = report.Terms{
 		Config: &p.Stop, TrafficConfig: &p.Traffic, Hook: at.Hook, WaitGone: c.WaitGone,
 		GraceAssumed: f.assumedFrom != "", AssumedFrom: f.assumedFrom, GraceCaveat: p.graceCaveat(f),
@@ -185,12 +186,8 @@ func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 // ExitCode returns the exit code to report for the command's own. stopped says that a stop signal came.
 // What is only for a stop goes before what is for every exit, and what was given before the preset's.
 func (p *Plan) ExitCode(code int, stopped bool) int {
-	maps := p.ExitCodes
-	if p.Server != nil {
-		maps = slices.Concat(maps, p.Server.Exit)
-	}
 	for _, onlyStopped := range []bool{true, false} {
-		for _, m := range maps {
+		for _, m := range p.ExitCodes {
 			if m.From == code && m.Stopped == onlyStopped && (stopped || !onlyStopped) {
 				return m.To
 			}
