@@ -114,7 +114,4 @@ type Config struct {
 }
 
 // Holds reports whether a stop begins with a hold.
-func (c *Config) Holds() bool {
-	gate := c.gate(0)
-	return gate.Holds()
-}
+func (c *Config) Holds() bool { return c.gate(0).Holds() }

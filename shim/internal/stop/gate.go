@@ -35,16 +35,16 @@ type Gate struct {
 }
 
 // Holds reports whether there is a hold at all.
-func (g *Gate) Holds() bool { return g.Floor > 0 || g.Conditional() }
+func (g Gate) Holds() bool { return g.Floor > 0 || g.Conditional() }
 
 // Conditional reports whether the end of the hold depends on more than the floor.
-func (g *Gate) Conditional() bool { return g.Adaptive() || g.WaitGone || g.OnStop }
+func (g Gate) Conditional() bool { return g.Adaptive() || g.WaitGone || g.OnStop }
 
 // Adaptive reports whether the traffic ends the hold.
-func (g *Gate) Adaptive() bool { return g.Until != "" }
+func (g Gate) Adaptive() bool { return g.Until != "" }
 
 // MaxHold returns the length of the longest hold.
-func (g *Gate) MaxHold() time.Duration {
+func (g Gate) MaxHold() time.Duration {
 	if g.Conditional() {
 		return g.Ceiling
 	}
@@ -57,7 +57,7 @@ func (g *Gate) MaxHold() time.Duration {
 //
 // A hung command ends a hold until Settled or Quiet, after the floor. A hold until
 // Drained waits for connections to close, which needs no progress of the command.
-func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reason {
+func (g Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reason {
 	passed := held >= g.Floor && !waiting
 	unseenPassed := held >= g.UnseenFloor && !waiting
 	switch {
@@ -81,7 +81,7 @@ func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reaso
 
 // endReasonAtMax returns why a hold ends after MaxHold, with traffic t in the last
 // sample.
-func (g *Gate) endReasonAtMax(t TrafficState) Reason {
+func (g Gate) endReasonAtMax(t TrafficState) Reason {
 	switch {
 	case !g.Conditional(), t == Unseen:
 		return Elapsed

@@ -28,7 +28,7 @@ func (r Reason) searchTime() time.Duration {
 // LullStart returns when the search for a lull begins, in a hold that no condition ends: a
 // second before the ceiling, or a fifth of the ceiling if that is less, or at the end of a
 // plain delay.
-func (g *Gate) LullStart() time.Duration {
+func (g Gate) LullStart() time.Duration {
 	if !g.Conditional() {
 		return g.Floor
 	}

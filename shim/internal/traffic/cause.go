@@ -78,7 +78,10 @@ func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 	period := t.seriesOf(c).period()
 	switch {
 	case period > 0:
-		return Cause{Kind: Probe, Peer: cause.Peer, Port: cause.Port, At: cause.At, Period: period, Received: c.Received}
+		cause.Kind = Probe
+		cause.Period = period
+		cause.Received = c.Received
+		cause.Unanswered = false
 	case c.Opened != 0 && at-c.Opened < t.cfg.QuietFor:
 		cause.Kind = NewConnections
 		cause.Connections = t.arrivals.last(t.cfg.QuietFor)
