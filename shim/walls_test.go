@@ -55,7 +55,7 @@ var walls = map[string]string{
 	// For tests only.
 	"shim/internal/e2e/box":         "github.com/creack/pty namespaces proc sig tables testutil testutil/netns unix",
 	"shim/internal/testutil":        "testutil/netns unix",
-	"shim/internal/testutil/flags":  "check plan preset sig stop",
+	"shim/internal/testutil/flags":  "check plan preset sig stop tables",
 	"shim/internal/testutil/netns":  "namespaces",
 	"shim/internal/testutil/script": "sig stop",
 	"shim/internal/testutil/world":  "ledger plays stop tables tcp traffic",

@@ -5,13 +5,15 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // Play is what some clients do: steps at a moment, or again and again.
 type Play struct {
 	Clients  int
 	Protocol string
-	Label    string // plays with the same label use one connection
+	Label    string `name:"on"` // plays with the same label use one connection
 	First    []Step // on a new connection
 	Steps    []Step
 
@@ -19,7 +21,7 @@ type Play struct {
 	Period    time.Duration
 	Jitter    time.Duration // so much sooner or later than the period says
 	PerSecond float64       // at random
-	Renewed   bool          // a new connection for each time
+	Renewed   bool          `name:"new"` // a new connection for each time
 	Aside     bool          // does not count
 
 	Front bool          // to the ingress, in front of the server
@@ -69,14 +71,8 @@ func parsePlay(text string, sessions Sessions) Play {
 
 func (p *Play) word(word string, sessions Sessions) {
 	name, value, _ := strings.Cut(word, "=")
-	known := fields{
-		"new": &p.Renewed, "aside": &p.Aside, "pool": &p.Pool, "front": &p.Front, "slow": &p.Slow, "work": &p.Work,
-		"on": &p.Label, "port": &p.Port, "peer": &p.Peer, "ping": &p.Ping, "jitter": &p.Jitter, "burst": &p.Burst,
-		"think": &p.Think, "share": &p.Share,
-	}
 	count, isCount := strings.CutSuffix(word, "x")
 	switch {
-	case known.set(name, value):
 	case name == "first":
 		p.First = sessions.Steps(value)
 	case isCount:
@@ -84,7 +80,13 @@ func (p *Play) word(word string, sessions Sessions) {
 	case strings.ContainsAny(word[:1], "+-0123456789"):
 		p.when(word)
 	default:
-		p.Protocol = word
+		found, err := tables.Set(p, name, value)
+		if err != nil {
+			panic(word + ": " + err.Error())
+		}
+		if !found {
+			p.Protocol = word
+		}
 	}
 }
 

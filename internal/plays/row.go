@@ -40,17 +40,17 @@ type Row struct {
 	Lag          time.Duration // from TERM until new connections of pools go to another server
 	Sleep        time.Duration // in place of lameduck: the stop of the server comes so late
 	Stop         string        // its signal then, as lameduck's presets have it
-	Unprivileged bool          // the server is another user's than root
+	Unprivileged bool          `name:"nobody"` // the server is another user's than root
 	Retries      bool          // the clients send again what the server has not processed
 
 	// When the signal should be sent, as doc.go says.
-	NotBefore time.Duration
+	NotBefore time.Duration `name:"from"`
 	By        time.Duration
 	Slack     time.Duration
 	QuietFor  time.Duration
 	Graceful  bool   // the server finishes what is in flight: lost requests alone decide
-	Reason    string // of the end of the hold, in the report; "": any
-	MayCut    int    // so many lost requests are right
+	Reason    string `name:"ends"` // of the end of the hold, in the report; "": any
+	MayCut    int    `name:"cut"`  // so many lost requests are right
 
 	Limit
 }
@@ -105,14 +105,6 @@ func parseRow(columns []string, limits map[string][]string, sessions Sessions) [
 // option sets an option.
 func (c *Row) option(word string, limits map[string][]string) {
 	name, value, _ := strings.Cut(word, "=")
-	known := fields{
-		"far": &c.Far, "unasked": &c.Unasked, "precise": &c.Precise, "race": &c.Race, "graceful": &c.Graceful,
-		"from": &c.NotBefore, "by": &c.By, "slack": &c.Slack, "ends": &c.Reason, "cut": &c.MayCut, "lag": &c.Lag,
-		"sleep": &c.Sleep, "stop": &c.Stop, "nobody": &c.Unprivileged, "retries": &c.Retries,
-	}
-	if known.set(name, value) {
-		return
-	}
 	switch name {
 	case "quick":
 		c.Quick = !c.Remote
@@ -129,10 +121,11 @@ func (c *Row) option(word string, limits map[string][]string) {
 		c.QuietFor = Duration(value)
 		c.Flags = append(c.Flags, word)
 	default:
-		if !strings.HasPrefix(word, "--") {
-			panic(fmt.Sprintf("%s: unknown option %q", c.Name, word))
+		if strings.HasPrefix(word, "--") {
+			c.Flags = append(c.Flags, word)
+		} else if found, err := tables.Set(c, name, value); !found || err != nil {
+			panic(fmt.Sprintf("%s: option %q: %v", c.Name, word, err))
 		}
-		c.Flags = append(c.Flags, word)
 	}
 }
 

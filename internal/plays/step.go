@@ -66,23 +66,3 @@ func Number(text string) int {
 	}
 	return n
 }
-
-// fields are what words set: a bool, a number, a time or a text.
-type fields map[string]any
-
-// set sets the field of a word, and reports whether there is one.
-func (f fields) set(name, value string) bool {
-	switch to := f[name].(type) {
-	case *bool:
-		*to = true
-	case *int:
-		*to = Number(value)
-	case *time.Duration:
-		*to = Duration(value)
-	case *string:
-		*to = value
-	default:
-		return false
-	}
-	return true
-}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -127,42 +127,37 @@ var kinds = map[string]traffic.CauseKind{
 	"queue": traffic.AcceptQueue, "open": traffic.OpenConnections, "probe": traffic.Probe,
 }
 
-// set sets a field of a struct: "InHold.Open=3". Times are seconds after the trigger, and a bool
-// is true.
+// set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	field := reflect.ValueOf(target)
-	for name := range strings.SplitSeq(path, ".") {
-		field = reflect.Indirect(field).FieldByName(name)
+	found, err := tables.Set(target, path, text, sig.Parse, moment, address, list, ports)
+	if !found || err != nil {
+		panic(fmt.Sprint(step, ": ", err))
 	}
-	if !field.IsValid() {
-		panic("no field " + path)
+}
+
+// moment returns the zero time for another text than a number.
+func moment(text string) time.Time {
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return time.Time{}
 	}
-	switch to := field.Addr().Interface().(type) {
-	case *bool:
-		*to = true
-	case *string:
-		*to = text
-	case *[]string:
-		*to = strings.Split(text, ",")
-	case *time.Time:
-		*to = time.Time{}
-		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-			*to = at(seconds)
-		}
-	case *time.Duration:
-		*to = must(time.ParseDuration(text))
-	case *sig.Signal:
-		*to = must(sig.Parse(text))
-	case *netip.Addr:
-		*to, _ = netip.ParseAddr(text)
-	case *[]uint16:
-		for port := range strings.SplitSeq(text, ",") {
-			*to = append(*to, uint16(must(strconv.Atoi(port))))
-		}
-	default:
-		must(fmt.Sscan(text, to))
+	return at(seconds)
+}
+
+func address(text string) netip.Addr {
+	addr, _ := netip.ParseAddr(text)
+	return addr
+}
+
+func list(text string) []string { return strings.Split(text, ",") }
+
+func ports(text string) (all []uint16) {
+	for _, one := range list(text) {
+		port, _ := strconv.Atoi(one)
+		all = append(all, uint16(port))
 	}
+	return all
 }
 
 // newCost returns what the end of a server cost that died of TERM while its balancer went on.
@@ -202,11 +197,4 @@ func (c *Cost) change(step string) {
 	default:
 		set(c, step)
 	}
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
 }

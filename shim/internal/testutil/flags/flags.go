@@ -2,12 +2,12 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
@@ -38,69 +38,39 @@ func Read(t *testing.T, words []string) plan.Config {
 }
 
 // setFlag sets the field of a flag, which has the flag's name or a tag with the name.
-func setFlag(cfg *plan.Config, name, value string) (err error) {
-	fields := reflect.ValueOf(cfg).Elem()
-	for i := range fields.NumField() {
-		field := fields.Type().Field(i)
-		if field.Tag.Get("name") != name && !strings.EqualFold(field.Name, strings.ReplaceAll(name, "-", "")) {
-			continue
-		}
-		cfg.DelayGiven = cfg.DelayGiven || name == "delay"
-		cfg.LingerGiven = cfg.LingerGiven || name == "linger"
-		switch at := fields.Field(i).Addr().Interface().(type) {
-		case *time.Duration:
-			*at, err = time.ParseDuration(value)
-		case *bool:
-			*at = true
-		case *string:
-			*at = value
-		case *stop.Reason:
-			*at = stop.Reason(value)
-		case *plan.Level:
-			*at = map[string]plan.Level{"error": plan.Error, "warn": plan.Warn, "info": plan.Info, "debug": plan.Debug}[value]
-		case *stop.Schedule:
-			*at, err = stop.ParseSchedule(value)
-		case *check.Mode:
-			*at = map[string]check.Mode{"pass": check.Pass, "fail": check.Fail, "close": check.Close}[value]
-		case **check.Spec:
-			*at, err = check.Parse(value)
-		case **check.Request:
-			*at, err = check.ParseRequest("GET " + value)
-		case *[]string:
-			*at = append(*at, value)
-		case *plan.OnStop:
-			s, noSignal := sig.Parse(value)
-			switch {
-			case check.IsRequest(value):
-				at.Request, err = check.ParseRequest(value)
-			case noSignal == nil && s.String() == value:
-				at.Signal = s
-			default:
-				at.Command = []string{value}
-			}
-		case *[]uint16:
-			var port uint16
-			_, err = fmt.Sscan(value, &port)
-			*at = append(*at, port)
-		case *[]sig.Rewrite:
-			return add(at, value, sig.ParseRewrite)
-		case *[]sig.Signal:
-			return add(at, value, sig.Parse)
-		case *[]preset.ExitCode:
-			var m preset.ExitCode
-			value, m.Stopped = strings.CutPrefix(value, "stop:")
-			_, err = fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
-			*at = append(*at, m)
-		default:
-			return fmt.Errorf("a field of type %T", at)
-		}
-		return err
+func setFlag(cfg *plan.Config, name, value string) error {
+	cfg.DelayGiven = cfg.DelayGiven || name == "delay"
+	cfg.LingerGiven = cfg.LingerGiven || name == "linger"
+	found, err := tables.Set(cfg, name, value, stop.ParseSchedule, check.Parse, sig.ParseRewrite, sig.Parse, exitCode, onStop,
+		func(text string) (*check.Request, error) { return check.ParseRequest("GET " + text) },
+		func(text string) plan.Level { return levels[text] },
+		func(text string) check.Mode { return modes[text] })
+	if !found {
+		return errors.New("no such flag")
 	}
-	return fmt.Errorf("no such flag")
+	return err
 }
 
-func add[T any](list *[]T, value string, parse func(string) (T, error)) error {
-	one, err := parse(value)
-	*list = append(*list, one)
-	return err
+var (
+	levels = map[string]plan.Level{"error": plan.Error, "warn": plan.Warn, "info": plan.Info, "debug": plan.Debug}
+	modes  = map[string]check.Mode{"pass": check.Pass, "fail": check.Fail, "close": check.Close}
+)
+
+func exitCode(text string) (m preset.ExitCode, err error) {
+	text, m.Stopped = strings.CutPrefix(text, "stop:")
+	_, err = fmt.Sscanf(text, "%d:%d", &m.From, &m.To)
+	return m, err
+}
+
+func onStop(text string) (to plan.OnStop, err error) {
+	s, noSignal := sig.Parse(text)
+	switch {
+	case check.IsRequest(text):
+		to.Request, err = check.ParseRequest(text)
+	case noSignal == nil && s.String() == text:
+		to.Signal = s
+	default:
+		to.Command = []string{text}
+	}
+	return to, err
 }

@@ -3,13 +3,11 @@ package world
 import (
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -32,6 +30,8 @@ var states = map[string]tcp.State{
 	"SYN_RECV": tcp.SynRecv, "FIN_WAIT1": tcp.FinWait1, "FIN_WAIT2": tcp.FinWait2,
 	"TIME_WAIT": tcp.TimeWait, "CLOSE_WAIT": tcp.CloseWait,
 }
+
+var rules = map[string]traffic.ProbeRule{"ignore": traffic.IgnoreProbes, "count": traffic.CountProbes}
 
 // Parse reads a world: connections, separated by semicolons, of which each has words. A word
 // is a macro, a field of the connection or of the world, or a move, TIME:BYTES or
@@ -70,7 +70,7 @@ func (w *World) parseLives(words []string) (list []Life) {
 		}
 		isField := false
 		for _, in := range []any{&l, &l.Shown, w, &all} {
-			isField = isField || set(in, strings.ReplaceAll(name, "-", ""), value)
+			isField = isField || set(in, name, value)
 		}
 		if !isField {
 			l.Moves = append(l.Moves, parseMoves(word)...)
@@ -100,52 +100,29 @@ func (w *World) parseLives(words []string) (list []Life) {
 	return list
 }
 
-// set sets a field of a struct by its name, in any case, and reports whether there is one.
+// set sets a field of a struct, and reports whether there is one.
 func set(in any, name, value string) bool {
-	field := reflect.ValueOf(in).Elem().FieldByNameFunc(func(is string) bool { return strings.EqualFold(is, name) })
-	if !field.IsValid() {
-		return false
+	found, err := tables.Set(in, name, value, seconds, numbers, span, parseMoves, netip.ParsePrefix,
+		func(text string) tcp.State { return states[text] },
+		func(text string) traffic.ProbeRule { return rules[text] })
+	if err != nil {
+		panic(fmt.Sprint(name, ": ", err))
 	}
-	var n []float64
-	for part := range strings.SplitSeq(value, ",") {
-		one, _ := strconv.ParseFloat(part, 64)
-		n = append(n, one)
+	return found
+}
+
+func seconds(text string) time.Duration { return Seconds(number(text)) }
+
+func numbers(text string) (all []float64) {
+	for part := range strings.SplitSeq(text, ",") {
+		all = append(all, number(part))
 	}
-	switch to := field.Addr().Interface().(type) {
-	case *time.Duration:
-		*to = Seconds(n[0])
-	case *uint32:
-		*to = uint32(n[0])
-	case *uint16:
-		*to = uint16(n[0])
-	case *[]uint16:
-		*to = append(*to, uint16(n[0]))
-	case *[]float64:
-		*to = n
-	case *bool:
-		*to = true
-	case *string:
-		*to = value
-	case *Span:
-		*to = Span{Seconds(n[0]), Seconds(n[1])}
-	case *[]Span:
-		*to = append(*to, Span{Seconds(n[0]), Seconds(n[1])})
-	case *[]Move:
-		*to = append(*to, parseMoves(value)...)
-	case **uint64:
-		*to = new(uint64(n[0]))
-	case *tcp.State:
-		*to = states[value]
-	case *stop.Reason:
-		*to = stop.Reason(value)
-	case *traffic.ProbeRule:
-		*to = map[string]traffic.ProbeRule{"ignore": traffic.IgnoreProbes, "count": traffic.CountProbes}[value]
-	case *[]netip.Prefix:
-		*to = append(*to, netip.MustParsePrefix(value))
-	default:
-		panic("no value for " + name)
-	}
-	return true
+	return all
+}
+
+func span(text string) Span {
+	n := numbers(text)
+	return Span{Seconds(n[0]), Seconds(n[1])}
 }
 
 // answerTime is from a move to the next of a list.

@@ -1,0 +1,67 @@
+package tables
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Set sets the field of a struct with a name, or with a tag that has the name; case and hyphens do not
+// matter, and "Hold.Open" is a field of a field. A bool becomes true, and a slice grows. A value of a type
+// that a function of parse returns, func(string) T or func(string) (T, error), is what the function returns.
+func Set(target any, name, text string, parse ...any) (found bool, err error) {
+	at := reflect.ValueOf(target)
+	for part := range strings.SplitSeq(name, ".") {
+		if at = fieldOf(reflect.Indirect(at), part); !at.IsValid() {
+			return false, nil
+		}
+	}
+	return true, set(at, text, parse)
+}
+
+func fieldOf(in reflect.Value, name string) reflect.Value {
+	for _, field := range reflect.VisibleFields(in.Type()) {
+		if field.Tag.Get("name") == name || strings.EqualFold(field.Name, strings.ReplaceAll(name, "-", "")) {
+			return in.FieldByIndex(field.Index)
+		}
+	}
+	return reflect.Value{}
+}
+
+func set(at reflect.Value, text string, parse []any) (err error) {
+	for _, function := range parse {
+		f := reflect.ValueOf(function)
+		if f.Type().Out(0) != at.Type() {
+			continue
+		}
+		results := f.Call([]reflect.Value{reflect.ValueOf(text)})
+		if at.Kind() == reflect.Slice {
+			results[0] = reflect.AppendSlice(at, results[0])
+		}
+		at.Set(results[0])
+		if len(results) > 1 {
+			err, _ = results[1].Interface().(error)
+		}
+		return err
+	}
+	switch at.Kind() {
+	case reflect.Bool:
+		at.SetBool(true)
+	case reflect.String:
+		at.SetString(text)
+	case reflect.Slice, reflect.Pointer:
+		value := reflect.New(at.Type().Elem())
+		err = set(value.Elem(), text, parse)
+		if at.Kind() == reflect.Slice {
+			value = reflect.Append(at, value.Elem())
+		}
+		at.Set(value)
+	default:
+		_, err = fmt.Sscan(text, at.Addr().Interface())
+		if to, isDuration := at.Addr().Interface().(*time.Duration); isDuration {
+			*to, err = time.ParseDuration(text)
+		}
+	}
+	return err
+}
