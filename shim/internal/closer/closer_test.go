@@ -86,14 +86,14 @@ func TestShutDown(t *testing.T) {
 	conn := connect()
 	io.WriteString(conn.client, "b")
 	c := conn.closer(os.Getpid(), int(conn.server.Fd()))
-	before := lowestFree()
+	before := testutil.LowestFree()
 	var seen tcp.Socket
 	done, err := c.ShutDown(conn.inode, conn.cookie, func(now *tcp.Socket) bool { seen = *now; return true })
 	c.EndRound()
 	if !done || err != nil || seen.Unread != 1 {
 		t.Errorf("done %v, error %v, of %+v", done, err, seen)
 	}
-	if after := lowestFree(); after != before {
+	if after := testutil.LowestFree(); after != before {
 		t.Errorf("descriptor %d was free, and is not", before)
 	}
 	request, _ := io.ReadAll(conn.server)
@@ -103,12 +103,6 @@ func TestShutDown(t *testing.T) {
 	if string(request) != "b" || string(answer) != "c" {
 		t.Errorf("the server reads %q, the client %q", request, answer)
 	}
-}
-
-func lowestFree() int {
-	fd, _ := unix.Dup(0)
-	unix.Close(fd)
-	return fd
 }
 
 // Nothing happens to a connection that is not idle, or is not the one that is meant. A full table of
@@ -278,7 +272,7 @@ func begin(cmd *exec.Cmd, files ...*os.File) *os.Process {
 
 // TestExplain: who is to blame if the kernel does not say. The process 8 is not ours.
 func TestExplain(t *testing.T) {
-	root, before := t.TempDir(), lowestFree()
+	root, before := t.TempDir(), testutil.LowestFree()
 	for _, dir := range []string{"/self/attr/apparmor", "/7/fd", "/sys/kernel/yama"} {
 		os.MkdirAll(root+dir, 0o755)
 	}
@@ -297,7 +291,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q: %s", cells, got)
 		}
 	}
-	if after := lowestFree(); after != before {
+	if after := testutil.LowestFree(); after != before {
 		t.Errorf("descriptor %d was free, and is not", before)
 	}
 }

@@ -122,7 +122,7 @@ func TestScarce(t *testing.T) {
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &was)
 	limit := func(cur uint64) { unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: cur, Max: was.Max}) }
 	silent := dial(t, l.addr)
-	limit(lowestFree())
+	limit(uint64(testutil.LowestFree()))
 	begin := time.Now()
 	l.pollOnce()
 	took := time.Since(begin)
@@ -133,7 +133,7 @@ func TestScarce(t *testing.T) {
 
 	l.pollUntil(t, "a client is accepted", func() bool { return l.Opens() == 1 })
 	next := dial(t, l.addr)
-	limit(lowestFree())
+	limit(uint64(testutil.LowestFree()))
 	l.pollUntil(t, "the next client has the place", func() bool { return l.Opens() == 2 })
 	for range 10 {
 		l.SetMode(check.Pass)
@@ -144,10 +144,4 @@ func TestScarce(t *testing.T) {
 	io.WriteString(next, request)
 	l.pollUntil(t, "the answer is sent", func() bool { return l.clients[0].answered })
 	wantText(t, next, ok)
-}
-
-func lowestFree() uint64 {
-	fd := testutil.Must(unix.Dup(2))
-	unix.Close(fd)
-	return uint64(fd)
 }

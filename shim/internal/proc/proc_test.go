@@ -120,7 +120,7 @@ func TestKillDescendant(t *testing.T) {
 // TestReadStage: the report of a stage is read to its end; the wait for a stage that hangs is bounded.
 func TestReadStage(t *testing.T) {
 	from, to, err := os.Pipe()
-	must(err)
+	testutil.Must(from, err)
 	if got := readStage(from, time.Millisecond); string(got) != "\x01" {
 		t.Errorf("a stage that hangs: %q", got)
 	}
@@ -164,27 +164,14 @@ func TestCheckDescriptors(t *testing.T) {
 
 // helpDescriptors leaves as many free descriptors as args say.
 func helpDescriptors(args []string) {
-	lowest, free := lowestFree(), uint64(0)
+	lowest, free := testutil.LowestFree(), uint64(0)
 	fmt.Sscan(args[0], &free)
 	limit := unix.Rlimit{Cur: uint64(lowest) + free, Max: 100}
-	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	testutil.Must(0, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	err := checkDescriptors()
 	limit.Cur = limit.Max
-	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
-	fmt.Printf("%v, kept: %v", err, lowestFree() != lowest)
-}
-
-func lowestFree() int {
-	fd, err := unix.Dup(0)
-	must(err)
-	unix.Close(fd)
-	return fd
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
+	testutil.Must(0, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	fmt.Printf("%v, kept: %v", err, testutil.LowestFree() != lowest)
 }
 
 // TestReleaseInherited: inherited descriptors are closed, our own stay, and Go's timers still
@@ -198,10 +185,8 @@ func TestReleaseInherited(t *testing.T) {
 func helpRelease([]string) {
 	<-time.After(1)  // makes the runtime open its epoll
 	const high = 300 // a number that is not assigned again when closed
-	ours, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high)
-	must(err)
-	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
-	must(err)
+	ours := testutil.Must(unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high))
+	inherited := testutil.Must(unix.FcntlInt(0, unix.F_DUPFD, high))
 	new(Processes).ReleaseInherited()
 	dir, _ := os.Getwd()
 	<-time.After(time.Millisecond)
@@ -213,7 +198,7 @@ func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"PATH=/nowhere:" + dir}
 	for name, mode := range map[string]os.FileMode{"plain": 0o644, "program": 0o755} {
-		must(os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho ran > "+dir+"/ran\n"), mode))
+		testutil.Must(0, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho ran > "+dir+"/ran\n"), mode))
 	}
 	for _, cells := range tables.Rows(strings.ReplaceAll(`
 		# in | program | error

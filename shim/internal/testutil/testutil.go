@@ -54,6 +54,13 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
+// LowestFree returns the lowest descriptor that is free.
+func LowestFree() int {
+	fd := Must(unix.Dup(0))
+	unix.Close(fd)
+	return fd
+}
+
 // Eventually polls until ok returns true, for conditions without another sign, and fails
 // the test after Patience.
 func Eventually(t *testing.T, what string, ok func() bool) {
