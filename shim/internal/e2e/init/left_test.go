@@ -1,12 +1,14 @@
 package init_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,71 +109,54 @@ func TestWrappers(t *testing.T) {
 //	stopped   has stopped itself
 //	session   leads a session of its own
 type node struct {
-	name     string
-	kinds    []string
-	children []*node
+	Name     string
+	Kinds    []string
+	Children []*node
 }
 
-func (n *node) is(kind string) bool { return strings.Contains(strings.Join(n.kinds, ","), kind) }
+func (n *node) is(kind string) bool { return slices.Contains(n.Kinds, kind) }
 
-// words returns the helper's words: the name, the kinds, and each child in parentheses.
-func (n *node) words() []string {
-	words := []string{n.name, strings.Join(append(n.kinds, "process"), ",")}
-	for _, child := range n.children {
-		words = append(append(append(words, "("), child.words()...), ")")
-	}
-	return words
+// helper returns the command line of the process.
+func (n *node) helper() []string {
+	return box.Helper("node", string(testutil.Must(json.Marshal(n))))
 }
 
 // helpNode is a process of the tree.
 func helpNode(args []string) {
-	name, kinds, rest := args[0], args[1], args[2:]
+	var n node
+	box.Die(json.Unmarshal([]byte(args[0]), &n))
 	got := make(chan os.Signal, 10)
 	signal.Reset() // package sigcatch, which the tests import, catches signals
 	switch {
-	case strings.Contains(kinds, "handles"):
+	case n.is("handles"):
 		signal.Notify(got, syscall.SIGTERM)
-	case strings.Contains(kinds, "ignores"):
+	case n.is("ignores"):
 		signal.Ignore(syscall.SIGTERM)
 	}
-	if strings.Contains(kinds, "session") {
+	if n.is("session") {
 		unix.Setsid()
 	}
-	for len(rest) > 0 {
-		depth, end := 0, 0
-		for i, word := range rest {
-			switch word {
-			case "(":
-				depth++
-			case ")":
-				depth--
-			}
-			if depth == 0 {
-				end = i
-				break
-			}
-		}
-		words := box.Helper("node", rest[1:end]...)
+	for _, child := range n.Children {
+		words := child.helper()
 		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Stdout = os.Stdout
 		box.Die(cmd.Start())
 		go cmd.Wait()
-		rest = rest[end+1:]
 	}
-	fmt.Println(name, "up")
-	if strings.Contains(kinds, "stopped") {
+	fmt.Println(n.Name, "up")
+	if n.is("stopped") {
 		unix.Kill(unix.Getpid(), syscall.SIGSTOP)
 	}
 	terms, end := 0, (<-chan time.Time)(nil)
 	for {
-		if !strings.Contains(kinds, "handles") {
+		if !n.is("handles") {
 			unix.Pause()
 			continue
 		}
 		select {
 		case <-got:
 			terms++
-			fmt.Println(name, "TERM", terms)
+			fmt.Println(n.Name, "TERM", terms)
 			end = time.After(100 * time.Millisecond) // a second TERM would come by then
 		case <-end:
 			return
@@ -181,24 +166,24 @@ func helpNode(args []string) {
 
 // newTree returns a random tree, below a command that does not handle TERM.
 func newTree(random *rand.Rand) (root *node, all []*node) {
-	root = &node{name: "n0"}
+	root = &node{Name: "n0"}
 	all = []*node{root}
 	for i := 1; i < 4+random.IntN(7); i++ {
-		n := &node{name: fmt.Sprint("n", i)}
+		n := &node{Name: fmt.Sprint("n", i)}
 		switch random.IntN(5) {
 		case 0, 1, 2:
-			n.kinds = append(n.kinds, "handles")
+			n.Kinds = append(n.Kinds, "handles")
 		case 3:
-			n.kinds = append(n.kinds, "ignores")
+			n.Kinds = append(n.Kinds, "ignores")
 		}
 		if random.IntN(4) == 0 {
-			n.kinds = append(n.kinds, "stopped")
+			n.Kinds = append(n.Kinds, "stopped")
 		}
 		if random.IntN(4) == 0 {
-			n.kinds = append(n.kinds, "session")
+			n.Kinds = append(n.Kinds, "session")
 		}
 		parent := all[random.IntN(len(all))]
-		parent.children = append(parent.children, n)
+		parent.Children = append(parent.Children, n)
 		all = append(all, n)
 	}
 	return root, all
@@ -215,9 +200,9 @@ func TestTrees(t *testing.T) {
 			if seed%4 == 3 {
 				flags += " --group"
 			}
-			b := box.Boot(t, flags, box.Helper("node", root.words()...)...)
+			b := box.Boot(t, flags, root.helper()...)
 			for _, n := range all {
-				b.Out.Wait(n.name + " up")
+				b.Out.Wait(n.Name + " up")
 			}
 			start := b.Stop()
 			b.WaitExit()
@@ -225,9 +210,9 @@ func TestTrees(t *testing.T) {
 				t.Errorf("the stop took %v", took)
 			}
 			for _, n := range all {
-				once, twice := b.Out.Count(n.name+" TERM 1") == 1, b.Out.Count(n.name+" TERM 2") > 0
+				once, twice := b.Out.Count(n.Name+" TERM 1") == 1, b.Out.Count(n.Name+" TERM 2") > 0
 				if once != n.is("handles") || twice {
-					t.Errorf("%v: %s got TERM: %v, twice: %v; %v", root.words(), n.name, once, twice, b.Out.All())
+					t.Errorf("%v: %s got TERM: %v, twice: %v; %v", root.helper(), n.Name, once, twice, b.Out.All())
 				}
 			}
 		})
