@@ -198,6 +198,26 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// The first part of a frame that the server keeps back (MSG_MORE) is not sent yet.
+func TestWriteKeptBack(t *testing.T) {
+	conn := connect()
+	other := begin(process("rest"), conn.server)
+	defer other.Wait()
+	defer other.Kill()
+	c := conn.closer(other.Pid, 3)
+	for !c.root.IsAsleep(other.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	beginFrame := func(*tcp.Socket) bool {
+		return unix.Send(int(conn.server.Fd()), []byte("begin"), unix.MSG_MORE) == nil
+	}
+	done, err := c.Write(conn.inode, conn.cookie, []byte("ours"), beginFrame)
+	c.EndRound()
+	if done || err != nil {
+		t.Errorf("written: %v, error %v", done, err)
+	}
+}
+
 // TestRoles runs roles in processes of their own, without privileges.
 func TestRoles(t *testing.T) {
 	for role, want := range map[string]string{
