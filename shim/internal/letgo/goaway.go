@@ -25,6 +25,7 @@ type HTTP2 struct {
 	client     *client       // of a connection on which GOAWAY was sent
 	sentAt     ledger.Moment // GOAWAY
 	sent       uint64        // bytes, GOAWAY included
+	received   uint64        // bytes, before GOAWAY
 	awaited    bool          // an answer to come
 	isCertain  bool          // of awaited
 	answeredAt ledger.Moment // the first sample since with more bytes sent; 0: none
@@ -52,6 +53,11 @@ const (
 	minAnswer = 10 * time.Millisecond
 	// goesOnFor is how long a client that understands keeps a connection, once the server has answered.
 	goesOnFor = 50 * time.Millisecond
+	// leavesIn is how soon a client that understands leaves after the last answer. Others may time out.
+	leavesIn = 200 * time.Millisecond
+	// misread is more than the 2567 bytes for which a client waits to whom the beginning of the frame is
+	// the length of a message, as it is in the protocols of Kafka and Thrift.
+	misread = 4096
 )
 
 // followHTTP2 notes what has happened on a connection to a port of --goaway.
@@ -81,22 +87,29 @@ func (a *Asker) followHTTP2(c *ledger.Conn) {
 
 // judge reports what a connection has shown since GOAWAY was sent. A client that does not understand
 // leaves a request that waits, and what the server sends then is lost: all of it, if that is an alert
-// of TLS, or more than the few bytes that may come too late for a client that leaves. Every other client
-// waits for the answer. What is left is not known: an idle client leaves, and one that leaves by a
-// reset, as HAProxy does, may have read all or nothing.
+// of TLS, or more than the few bytes that may come too late for a client that leaves. Or it waits for
+// the rest of a message, is silent, or sends further requests. Every other client waits for the answer,
+// and leaves then, or goes on with what it had begun. What is left is not known: an idle client leaves,
+// and one that leaves by a reset, as HAProxy does, may have read all or nothing.
 func (k *HTTP2) judge(now ledger.Moment) (isHTTP2, isOther bool) {
 	since := k.Sent - min(k.sent, k.Sent)
 	if since > 0 && k.answeredAt == 0 {
 		k.answeredAt = now
 	}
+	received := k.Received - min(k.received, k.Received)
+	asksNoMore := received <= ledger.MaxControlBytes
 	if k.Fate != ledger.Closed {
-		return k.State == tcp.Established && since > 0 && now-k.answeredAt >= goesOnFor+2*k.Info.RTT, false
+		goesOn := since > misread || asksNoMore && k.Sent > k.Before.Sent
+		understands := k.awaited && goesOn || asksNoMore && received > 0
+		return understands && k.State == tcp.Established && since > 0 && now-k.answeredAt >= goesOnFor+2*k.Info.RTT, false
 	}
 	sent := k.Info.Sent - k.Info.Resent
 	lost := sent - min(k.Info.Acked, sent)
 	isReset := lost == 0 && k.HasInfo && k.Info.Acked == sent // the FIN was not acknowledged
 	isOther = lost > ledger.MaxControlBytes || k.isCertain && since <= lost
-	return since > 0 && !isOther && !isReset && k.awaited && k.Moved-k.sentAt >= minAnswer+2*k.Info.RTT, isOther
+	waited, left := k.Moved-k.sentAt, k.Ended-k.Moved
+	return since > 0 && !isOther && !isReset && k.awaited && asksNoMore &&
+		waited >= minAnswer+2*k.Info.RTT && left <= leavesIn+2*k.Info.RTT, isOther
 }
 
 func (a *Asker) spokenOn(k *HTTP2) *spoken {
@@ -194,6 +207,7 @@ func (a *Asker) NoteNotified(k *HTTP2, now *tcp.Socket, after time.Duration) {
 	k.awaited, k.isCertain = k.awaits(now)
 	k.NoteNotice(now, a.usual, len(Goaway))
 	k.sentAt, k.sent = a.now+after, now.Info.Sent-now.Info.Resent+uint64(len(Goaway))
+	k.received = now.Info.Received
 	k.client = a.clientAt(k.Remote.Addr())
 	k.client.noteClosed(a.now)
 	a.spokenOn(k).latest = k

@@ -69,7 +69,7 @@ func (w *http2World) send(now *tcp.Socket, after time.Duration) bool {
 // tells what is spoken on the port.
 func TestSpoken(t *testing.T) {
 	for _, c := range tables.Rows(`
-		# name | received and sent in these 10 ms | how long after GOAWAY it ended, "-": it is open | sent since, lost | what is spoken
+		# name | received and sent in these 10 ms | how long after GOAWAY it ended; "-": it is open, and what is received and sent in the next 75 ms | sent since, lost | what is spoken
 		a call is answered, and the client leaves    | 300 0  | 25ms fin | 222 0  | HTTP/2
 		with a WINDOW_UPDATE and a PING before       | 300 30 | 25ms fin | 222 0  | HTTP/2
 		and an ACK of a PING that is lost            | 300 0  | 25ms rst | 222 17 | HTTP/2
@@ -78,7 +78,14 @@ func TestSpoken(t *testing.T) {
 		an idle client leaves                        | 0 0    | 25ms fin | 0 0    | not known
 		a small call was answered before             | 300 36 | 25ms fin | 0 0    | not known
 		only a PING was received                     | 17 0   | 25ms fin | 0 0    | not known
-		the client goes on with other calls          | 300 0  | -        | 222 0  | HTTP/2
+		the client goes on with other calls          | 300 0  | - 0 222  | 222 0  | HTTP/2
+		and sends a message                          | 300 0  | - 300 222 | 222 0 | not known
+		and has a large answer meanwhile             | 300 0  | - 300 4000 | 222 0 | HTTP/2
+		the client stays, and sends a PING           | 300 0  | - 17 17  | 222 0  | HTTP/2
+		it stays, and is silent                      | 300 0  | - 0 0    | 222 0  | not known
+		a stream goes on                             | 0 0    | - 0 222  | 222 0  | not known
+		and the client sends a WINDOW_UPDATE         | 0 0    | - 13 222 | 222 0  | HTTP/2
+		it waits for more, and leaves                | 300 0  | 400ms fin | 222 0 | not known
 		a client of HTTP/1.1 leaves                  | 300 0  | 25ms rst | 222 222 | another
 		the server closes without an answer          | 300 0  | 25ms fin | 0 0    | another
 		it leaves by a reset, and takes the answer   | 300 0  | 25ms rst | 222 0  | not known
@@ -118,9 +125,15 @@ func TestSpoken(t *testing.T) {
 			}
 			if ended == "-" {
 				w.sample(3025*ms, 3025*ms)
+				fmt.Sscan(c[2], &end, &in, &out)
+				conn.Info.Received += in
+				conn.Info.Sent += out
+				conn.Info.Acked += out
 				w.sample(3100*ms, 3100*ms)
+				w.sample(4100*ms, 4100*ms)
 			} else {
 				after, _ := time.ParseDuration(ended)
+				conn.Info.LastReceived, conn.Info.LastSent = after+5*ms, max(0, after-100*ms)
 				if end == "fin" {
 					conn.Info.Acked++
 				}
