@@ -203,13 +203,17 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 
 // Closed adds the event of a destroyed socket, read at a time. Many connections are so short
 // that no sample shows them. A listener, or a socket that was never connected, has no remote
-// address. The kernel keeps no bytes of a connection that the program has reset. The caller may
-// reuse s afterwards.
+// address. The kernel keeps no bytes of a connection that the program has reset. The event of a lost
+// connection tells nothing more: Java's NIO lets go of a descriptor up to a second after both ends have
+// closed. The caller may reuse s afterwards.
 func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 	y := &l.sample
 	side = l.side(s, side)
 	if s.Remote.Addr().IsUnspecified() {
 		y.Others = append(y.Others, Other{Socket: *s, Side: side, At: at})
+		return
+	}
+	if known := l.conns[s.Cookie]; known != nil && known.Fate == Lost {
 		return
 	}
 	c := l.conn(s)
@@ -238,7 +242,7 @@ func (l *Ledger) End(rest Rest) *Sample {
 	return &l.sample
 }
 
-// decidedFor is how long after a connection its decided side is remembered, for a late event.
+// decidedFor is how long after a connection its decided side, or its loss, is remembered, for a late event.
 const decidedFor = 5 * time.Second
 
 // addMissing adds to the sample the connections that are not shown, and forgets those of which
@@ -253,7 +257,7 @@ func (l *Ledger) addMissing() {
 		switch {
 		case c.Seen == y.Now && c.Fate < Closed:
 		case c.Fate >= Closed || c.Seen == 0:
-			if y.Now != c.Listed && (!c.isMade || y.Now-c.Listed >= decidedFor) {
+			if y.Now != c.Listed && (!c.isMade && c.Fate != Lost || y.Now-c.Listed >= decidedFor) {
 				delete(l.conns, id)
 			}
 		default:

@@ -24,6 +24,7 @@ func TestFates(t *testing.T) {
 		open - open          | shown,first missing shown
 		open - - - -         | shown,first missing missing lost -
 		open - - - open      | shown,first missing missing lost shown,first,new
+		open - - - - close   | shown,first missing missing lost - -
 		open - close         | shown,first missing closed
 		open open+close -    | shown,first shown,closed -
 		close -              | closed,first -
