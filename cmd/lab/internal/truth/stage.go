@@ -60,7 +60,7 @@ func (t *trial) launch() {
 
 func (t *trial) launchOther() {
 	server := t.c.Server
-	if server[0] == "nginx" || server[0] == "haproxy" {
+	if slices.Contains([]string{"nginx", "haproxy", "nghttpx"}, server[0]) {
 		server = []string{"lab", "http"}
 	}
 	t.other = t.start(t.dir+"/other", clientEnd, beside, nil, server)
