@@ -326,7 +326,7 @@ func (l *loop) endOnStop(failure string, args ...any) {
 // no action does.
 func (l *loop) dispatch(events ...stop.Event) {
 	l.pending = append(l.pending, events...)
-	for i := 0; i < len(l.pending); i++ {
+	for i := 0; i < len(l.pending); i++ { //nolint:intrange // grows meanwhile
 		l.handle(l.pending[i])
 	}
 	l.pending = l.pending[:0]

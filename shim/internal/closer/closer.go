@@ -84,7 +84,7 @@ func (c *Closer) find(inode uint32, cookie uint64, act action) (done bool, err e
 		done, err = c.try(found, cookie, act)
 	}
 	switch {
-	case err != errOther:
+	case !errors.Is(err, errOther):
 		return done, err
 	case c.unheld == cookie && c.refused != nil:
 		return false, c.refused

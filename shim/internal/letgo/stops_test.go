@@ -109,7 +109,6 @@ type play struct {
 	conns  []*line
 	ended  time.Duration // the hold; 0: not yet
 	kept   bool
-	asked  int
 
 	lost, lostInHold int
 }

@@ -19,12 +19,11 @@ const spareDescriptors = 4
 func checkDescriptors() error {
 	var fds [spareDescriptors]int
 	for n := range fds { // an instance of epoll, and eventfds
-		fd, err := -1, error(nil)
+		create := func() (int, error) { return unix.Eventfd(0, unix.EFD_CLOEXEC) }
 		if n == 0 {
-			fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-		} else {
-			fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC)
+			create = func() (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }
 		}
+		fd, err := create()
 		if err == unix.EMFILE || err == unix.ENFILE {
 			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of "+
 				"open files (RLIMIT_NOFILE)", spareDescriptors, n)

@@ -32,7 +32,7 @@ type inetDiagReq struct {
 	unix.NlMsghdr
 	family, protocol, attributes, _ uint8
 	states                          States
-	id                              [48]byte
+	_                               [48]byte // id
 }
 
 // bcOpLen is the length of struct inet_diag_bc_op.

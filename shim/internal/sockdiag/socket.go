@@ -13,12 +13,12 @@ import (
 
 // inetDiagMsg is struct inet_diag_msg.
 type inetDiagMsg struct {
-	family, state, timer, retransmits   uint8
-	localPort, remotePort               [2]byte
-	local, remote                       [16]byte
-	device                              uint32
-	cookie                              [2]uint32
-	expires, unread, unsent, uid, inode uint32
+	family, state, _, retransmits uint8 // _: timer
+	localPort, remotePort         [2]byte
+	local, remote                 [16]byte
+	_                             uint32 // device
+	cookie                        [2]uint32
+	_, unread, unsent, _, inode   uint32 // _: expires, uid
 }
 
 // bytesOf returns the memory of a value.

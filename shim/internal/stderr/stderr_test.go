@@ -118,7 +118,8 @@ func (s *sink) want(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, want := range lines {
 		got := "\n"
-		for err := error(nil); got == "\n"; {
+		for got == "\n" {
+			var err error
 			if got, err = s.text.ReadString('\n'); err != nil {
 				t.Fatal(err)
 			}
