@@ -2,7 +2,6 @@ package peers
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os/signal"
 	"slices"
@@ -11,12 +10,13 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -82,7 +82,7 @@ func (ch *channel) Take(step plays.Step) (err error) {
 // idle opens a stream, and another when it ends, until the connection is closed for good.
 func (ch *channel) idle() {
 	var err error
-	for !errors.Is(err, grpc.ErrClientConnClosing) {
+	for status.Code(err) != codes.Canceled {
 		var stream grpc.ClientStream
 		stream, err = ch.cc.NewStream(context.Background(), bothWays, grpcMethod, grpc.WaitForReady(true))
 		if err == nil && stream.SendMsg(wrapperspb.String("24h 1 idle")) == nil {

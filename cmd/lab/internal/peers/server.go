@@ -204,14 +204,14 @@ func (c rawConn) obey(words []string) error {
 		if len(args) == 1 {
 			go accept(listener, rawConn.serve)
 		} else {
-			notAccepted = listener
+			notAccepted = append(notAccepted, listener)
 		}
 	case "self":
 		go probeSelf(plays.Duration(args[0]))
 	case "work":
 		work(context.Background(), args[1], args[0])
 	case "never":
-		_, err = io.Copy(io.Discard, c.in)
+		_, _ = io.Copy(io.Discard, c.in)
 		return io.EOF
 	}
 	if err == nil {
@@ -220,8 +220,8 @@ func (c rawConn) obey(words []string) error {
 	return err
 }
 
-// notAccepted keeps a listener from the garbage collector, which would close it.
-var notAccepted net.Listener
+// notAccepted keeps listeners from the garbage collector, which would close them.
+var notAccepted []net.Listener
 
 func (c rawConn) sendAfter(wait, count string) error {
 	time.Sleep(plays.Duration(wait))
