@@ -12,10 +12,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-
 	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
+
+func TestMain(m *testing.M) { netns.Main(m, 0) }
 
 const (
 	request  = "GET / HTTP/1.1\r\n\r\n"
