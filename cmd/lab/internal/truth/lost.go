@@ -60,18 +60,21 @@ func (f *figures) String() string {
 }
 
 // The goals of --close-idle and --goaway: the longest median hold, and the losses of clients that retry nothing,
-// as a share of those at a lull. Clients that retry shall lose nothing, and nothing that a server
-// has begun shall be cut in the hold.
+// as a share of those at a lull. Clients that retry shall lose nothing, and nothing that a server has
+// begun shall be cut in the hold, but for a request that arrives as its connection is closed, which a
+// server that cancels has begun: as measured, one of some 5 000 closings cut one of Go's.
 const (
 	longestHold = 9 * s
 	lossShare   = 0.1
+
+	closingsPerCut = 1000
 )
 
 // missed returns the goals that are missed, or "". lull may be nil.
 func (f *figures) missed(retries bool, lull *figures) string {
 	var words []string
 	lost := f.all(false) + f.all(true)
-	if f.lost[when{begun: true}] > 0 {
+	if f.lost[when{begun: true}] > 1+f.Closed/closingsPerCut {
 		words = append(words, "cut")
 	}
 	if retries && lost > 0 {

@@ -127,12 +127,12 @@ func TestMissed(t *testing.T) {
 	fresh, begun := loss{At: 4 * s}, loss{At: 4 * s, Begun: true}
 	lull := &row{results: []*result{stop(8*s, make([]loss, 12)...), stop(8*s, make([]loss, 8)...)}}
 	for want, stops := range map[string][]*result{
-		"":                     {stop(8*s, fresh), stop(5 * s), stop(20 * s)},
+		"":                     {stop(8*s, fresh), stop(5*s, begun), stop(20 * s)},
 		"4 against 20 in 2":    {stop(8*s, fresh, fresh, fresh, fresh), stop(8 * s), stop(8 * s)},
-		"cut":                  {stop(8*s, begun)},
+		"cut":                  {stop(8*s, begun, begun), stop(8 * s)},
 		"2 against 20 in 2":    {stop(3*s, begun, begun)}, // at the signal
 		"lost":                 {stop(8*s, fresh)},
-		"cut, lost, held long": {stop(20*s, begun)},
+		"cut, lost, held long": {stop(20*s, begun, begun)},
 	} {
 		retries := strings.Contains(want, "lost")
 		if got := (&row{results: stops}).figures().missed(retries, lull.figures()); got != want {
