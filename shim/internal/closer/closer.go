@@ -69,7 +69,8 @@ func (c *Closer) Write(inode uint32, cookie uint64, b []byte, mayWrite func(*tcp
 			return false
 		}
 		now, err := sockdiag.ReadSocket(fd)
-		if err != nil || now.Unread > 0 || now.Unsent > 0 || now.Info.Sent != s.Info.Sent || now.Info.Received != s.Info.Received {
+		if err != nil || now.Unread > 0 || now.Unsent > 0 ||
+			now.Info.Sent != s.Info.Sent || now.Info.Received != s.Info.Received {
 			return false
 		}
 		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)

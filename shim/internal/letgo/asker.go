@@ -223,7 +223,8 @@ func (a *Asker) Idle() []*Kept {
 	var idle []*Kept // by idle time
 	for _, k := range a.kept {
 		if a.isIdle(k) {
-			at, _ := slices.BinarySearchFunc(idle, k, func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) })
+			byTime := func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) }
+			at, _ := slices.BinarySearchFunc(idle, k, byTime)
 			idle = slices.Insert(idle, at, k)
 		}
 	}

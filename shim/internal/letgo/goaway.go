@@ -101,7 +101,8 @@ func (k *HTTP2) judge(now ledger.Moment) (isHTTP2, isOther bool) {
 	if k.Fate != ledger.Closed {
 		goesOn := since > misread || asksNoMore && k.Sent > k.Before.Sent
 		understands := k.awaited && goesOn || asksNoMore && received > 0
-		return understands && k.State == tcp.Established && since > 0 && now-k.answeredAt >= goesOnFor+2*k.Info.RTT, false
+		isOver := since > 0 && now-k.answeredAt >= goesOnFor+2*k.Info.RTT
+		return understands && isOver && k.State == tcp.Established, false
 	}
 	sent := k.Info.Sent - k.Info.Resent
 	lost := sent - min(k.Info.Acked, sent)
