@@ -236,7 +236,7 @@ func (a *Asker) Idle() []*Kept {
 	var may []*Kept
 	for i, k := range idle {
 		isEnd := min(i, len(idle)-1-i) < end
-		if isEnd && k.idleFor() < rarelyIdle || !a.portOf(k).permits(k.idleFor(), waited >= waitForAll) || !k.isNear() {
+		if isEnd && k.idleFor() < rarelyIdle || !a.portOf(k).permits(k.idleFor(), waited >= waitForAll, isEven(k.Conn)) || !k.isNear() {
 			continue
 		}
 		may = append(may, k)

@@ -115,8 +115,8 @@ func TestSlowToLeave(t *testing.T) {
 	}
 }
 
-// TestPort: connections are closed when a port has shown 150 clean cycles, and 150 more for each
-// doubt, each after a connection had been idle for longer than any answer has paused.
+// TestPort: connections are closed when a port has shown 150 clean cycles, 75 if they are even, and 150
+// more for each doubt, each after a connection had been idle for longer than any answer has paused.
 func TestPort(t *testing.T) {
 	p := &limit{idle: minIdle}
 	kinds := map[string]evidence{"clean": clean, "goes-on": goesOn, "doubt": doubt, "nothing": nothing}
@@ -141,17 +141,42 @@ func TestPort(t *testing.T) {
 			t.Errorf("after %q: %s", cells, got)
 		}
 	}
-	w := world.Parse("talks=-0.9")
-	a := askerIn(&w)
-	w.Until(s(3.4), world.Conditions["any"])
-	for clean, idle := range map[float64]int{enoughCycles - 1: 0, enoughCycles: 1} {
-		if clean == enoughCycles {
-			a = askerIn(&w)
+	for proof, want := range map[float64][2]int{
+		evenCycles - 1: {0, 0}, evenCycles: {1, 0}, enoughCycles - 1: {1, 0}, enoughCycles: {1, 1},
+	} {
+		for i, more := range []string{"", " -8.8:-500"} {
+			w := world.Parse("open=-9 -9..3.5/0.5:99 -8.9..3.5/0.5:-500" + more)
+			a := askerIn(&w)
 			w.Until(s(3.4), world.Conditions["any"])
+			a.ports[80][0].proof = proof
+			if n := len(a.Idle()); n != want[i] {
+				t.Errorf("after %v clean cycles %d are idle, want %d (%q)", proof, n, want[i], more)
+			}
 		}
-		a.ports[80][0].proof = clean
-		if n := len(a.Idle()); n != idle {
-			t.Errorf("after %v clean cycles %d are idle, want %d", clean, n, idle)
+	}
+}
+
+// TestEven: the segments in one direction are a multiple of those in the other, and would not be without an answer.
+func TestEven(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# segments received | sent | even
+		0  | 0  | false
+		4  | 4  | false
+		5  | 0  | false
+		5  | 3  | false
+		18 | 9  | true
+		18 | 8  | false
+		5  | 5  | true
+		9  | 18 | true
+		8  | 16 | false
+		50 | 49 | false
+		50 | 98 | false
+		0  | 9  | false
+	`) {
+		var c ledger.Conn
+		_, _ = fmt.Sscan(cells[0]+" "+cells[1], &c.Info.Segments, &c.Info.SentSegments)
+		if got := fmt.Sprint(isEven(&c)); got != cells[2] {
+			t.Errorf("%s received, %s sent: %s", cells[0], cells[1], got)
 		}
 	}
 }

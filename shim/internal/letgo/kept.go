@@ -122,6 +122,15 @@ func (k *Kept) saidGoodbye() bool {
 	return out > 0 && max(in, out) <= ledger.MaxControlBytes
 }
 
+// isEven reports whether every request in the life of the connection seems answered: all had the same
+// number of segments, as had all answers. An answer that is to come, or several requests in one
+// segment, would leave a remainder.
+func isEven(c *ledger.Conn) bool {
+	few := min(c.Info.Segments, c.Info.SentSegments)
+	many := max(c.Info.Segments, c.Info.SentSegments)
+	return few > 0 && many%few == 0 && few > 4*(many/few)
+}
+
 // requestOf returns the state of the last request on a connection. A client that has read the
 // answer may delay the ACK by 40 ms.
 func requestOf(c *ledger.Conn) ledger.RequestState {
@@ -129,6 +138,8 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 	case !c.HasInfo:
 		return ledger.Tie
 	case c.Unread == 0 && c.Unsent > 0 && c.Info.NotSent == 0 && c.Info.LastSent <= c.Info.LastReceived:
+		return ledger.Idle
+	case c.Request == ledger.Tie && isEven(c):
 		return ledger.Idle
 	}
 	return c.Request

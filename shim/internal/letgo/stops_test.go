@@ -145,6 +145,9 @@ type line struct {
 	told      time.Duration // when the client's kernel learns of the end; 0: never
 }
 
+// warmUp is how long clients have made requests before TERM.
+const warmUp = 12 * time.Second
+
 func newPlay(seed uint64, kind string) *play {
 	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind}
 	lag := p.draw(0.1, 12)
@@ -176,7 +179,7 @@ func newPlay(seed uint64, kind string) *play {
 			c.blind = true
 		}
 		p.peers = append(p.peers, c)
-		p.now = -3 * time.Second
+		p.now = -warmUp
 		begin := 1 + p.IntN(c.size)
 		if kind == "shrinking" {
 			begin = c.size
@@ -252,7 +255,7 @@ func (p *play) take(c *peer) *line {
 		}
 		p.leave(l)
 	}
-	if c.open >= c.size && p.now > -3*time.Second {
+	if c.open >= c.size && p.now > -warmUp {
 		return nil
 	}
 	if p.ended > 0 && p.now < c.lag {
@@ -260,7 +263,7 @@ func (p *play) take(c *peer) *line {
 		return nil
 	}
 	l := &line{peer: c, elsewhere: p.now >= c.lag}
-	if p.now > -3*time.Second {
+	if p.now > -warmUp {
 		c.open++
 	}
 	if !l.elsewhere {
