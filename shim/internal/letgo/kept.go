@@ -159,6 +159,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
 		mixed = unequal
 	}
+	isOne := segments <= perRequest(&k.Info)
 	isNext := last != ledger.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
 	if in > 0 {
 		k.requests++
@@ -172,7 +173,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		if k.out > 0 && last == ledger.Idle {
 			shown, idle = goesOn, k.Moved-before.Moved
 		}
-	case last == ledger.Idle && k.out > 0 && out > 0 && segments == 1 && k.Info.LastReceived < k.Info.LastSent:
+	case last == ledger.Idle && k.out > 0 && out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent:
 		shown, idle = goesOn, now-k.Info.LastSent-before.Moved // and then the next request
 		k.begin(single)
 	case isNext:
@@ -181,7 +182,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		if out > 0 && segments > 2 {
 			k.cycle = mixed
 		}
-	case out > 0 && segments == 1 && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
+	case out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
 		k.out += out
 		shown, idle = k.endCycle(), k.Info.LastSent-k.Info.LastReceived
 		k.begin(single)
@@ -199,6 +200,12 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		k.out += out
 	}
 	return shown, idle
+}
+
+// perRequest returns how many segments a request has had for each of its answer.
+func perRequest(i *tcp.Info) uint32 {
+	sent := max(i.SentSegments, 1)
+	return max((i.Segments+sent/2)/sent, 1)
 }
 
 // begin begins a cycle.
