@@ -196,6 +196,7 @@ func TestEvidence(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# what a connection does                  | clean cycles, more in thin traffic, less 150 for each doubt, and the idle time in ms
 		requests                                  | 1..5.9/0.2:300,-700                              | 58 20
+		requests in two segments, soon after the answer | 1..5.9/0.07:300 1.001..5.9/0.07:300 1.061..5.9/0.07:-700 | 58 20
 		answers without content                   | 1..5.9/0.2:300,-64                               | 0 20
 		answers that go on after 60 ms            | 1..5.9/0.2:300,-700 1.08..5.98/0.2:-5            | -92 118
 		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | -150 218
