@@ -236,10 +236,10 @@ func (a *Asker) Idle() []*Kept {
 	var may []*Kept
 	for i, k := range idle {
 		isEnd := min(i, len(idle)-1-i) < end
-		if isEnd && k.idleFor() < rarelyIdle || !a.portOf(k).permits(k.idleFor(), waited >= waitForAll, isEven(k.Conn)) || !k.isNear() {
-			continue
+		isReserved := isEnd && k.idleFor() < rarelyIdle
+		if !isReserved && k.isNear() && a.portOf(k).permits(k, waited >= waitForAll) {
+			may = append(may, k)
 		}
-		may = append(may, k)
 	}
 	return fromTheMiddle(may)
 }

@@ -57,7 +57,7 @@ func (p *client) noteBack() {
 type port [2]limit
 
 // The shortest of these times: several jiffies, and longer than most answers that are written in
-// parts pause; and a jiffy, which takes twice the proof.
+// parts pause; and a jiffy, which takes more proof.
 const (
 	minIdle = 20 * time.Millisecond
 	hotIdle = 4 * time.Millisecond
@@ -72,9 +72,9 @@ func (p *port) note(now ledger.Moment, shown evidence, idle time.Duration) {
 	}
 }
 
-// permits reports whether a connection may be closed after that time.
-func (p *port) permits(idle time.Duration, isHot, isEven bool) bool {
-	return p[0].permits(idle, isEven) || isHot && p[1].permits(idle, isEven)
+// permits reports whether a connection may be closed after the time that it has been idle for.
+func (p *port) permits(k *Kept, isHot bool) bool {
+	return p[0].permits(k) || isHot && p[1].permits(k)
 }
 
 // limit is how long a connection has to be idle before it is closed.
@@ -96,8 +96,8 @@ const (
 	thinCycles   = 3
 )
 
-func (l *limit) permits(idle time.Duration, isEven bool) bool {
-	return idle >= l.idle && (l.proof >= enoughCycles || isEven && l.proof >= evenCycles)
+func (l *limit) permits(k *Kept) bool {
+	return k.idleFor() >= l.idle && (l.proof >= enoughCycles || isEven(k.Conn) && l.proof >= evenCycles)
 }
 
 // note notes what a connection has shown, and for how long it had been idle before. A connection is

@@ -202,7 +202,8 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	return shown, idle
 }
 
-// perRequest returns how many segments a request has had for each of its answer.
+// perRequest returns how many segments a request usually has: those received for each one sent, 1 at
+// least.
 func perRequest(i *tcp.Info) uint32 {
 	sent := max(i.SentSegments, 1)
 	return max((i.Segments+sent/2)/sent, 1)
