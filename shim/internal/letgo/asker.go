@@ -23,6 +23,7 @@ type Asker struct {
 	now        ledger.Moment
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
 	usual      ledger.Usual  // in the latest sample
+	resets     [2]uint64     // ledger.Rest.Resets of the latest two complete samples: an event is a sample late
 
 	kept    []*Kept
 	clients map[netip.Addr]*client
@@ -85,10 +86,12 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	}
 	a.noneNewFor = noneNewFor
 	a.endHTTP2()
+	isReset := sample.Uncounted != nil || sample.Resets != a.resets[0]
+	a.resets = [2]uint64{a.resets[1], sample.Resets}
 	a.kept = slices.DeleteFunc(a.kept, func(k *Kept) bool {
 		isMissing := k.Listed != a.now || k.Memo != any(k)
 		if isMissing {
-			k.noteMissing()
+			k.noteMissing(isReset)
 			k.Memo = nil
 		}
 		return isMissing

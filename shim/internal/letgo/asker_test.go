@@ -243,12 +243,14 @@ func TestClientKeepsClosed(t *testing.T) {
 	show(tcp.FinWait2, 1, 4)
 	want(2, true, "one of two is closed")
 	w.Lives[1].Close, w.Lives[4].Close = now, now
+	w.Resets += 2
 	show(tcp.FinWait2)
 	want(2, true, "one of two was used once more")
 	want(5, true, "the only one was used once more")
 	a.NoteClosed(conn(2))
 	show(tcp.FinWait2, 2)
 	w.Lives[2].Close = now
+	w.Resets++
 	w.Incomplete = world.Span{From: now, To: now + s(0.06)}
 	show(tcp.FinWait2)
 	if n := a.clients[conn(3).Remote.Addr()].reset; n != 1 {

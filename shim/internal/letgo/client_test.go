@@ -48,7 +48,7 @@ func TestQuestions(t *testing.T) {
 				k.noteEnd(tcp.TimeWait)
 				leaving--
 			case "reset":
-				k.noteMissing()
+				k.noteMissing(true)
 				leaving--
 			case "back":
 				p.noteBack()
@@ -67,13 +67,15 @@ func TestQuestions(t *testing.T) {
 }
 
 // TestGoodbye: a client of TLS that says goodbye as soon as the server did has left, although the
-// kernel resets the connection as if a request had come.
+// kernel resets the connection as if a request had come. So has one that resets the connection.
 func TestGoodbye(t *testing.T) {
 	for _, c := range []struct {
 		bytes, more     int // sent, and received, after the closing
 		lingers, isLeft bool
+		resets          uint64 // by our kernel
 	}{
-		{-24, 0, false, true}, {-24, 25, false, true}, {0, 0, false, false}, {-24, 0, true, false}, {-500, 0, false, false}, {-24, 500, false, false},
+		{-24, 0, false, true, 1}, {-24, 25, false, true, 1}, {0, 0, false, false, 1}, {-24, 0, true, false, 1},
+		{-500, 0, false, false, 1}, {-24, 500, false, false, 1}, {-24, 0, true, true, 0}, {0, 0, false, true, 0},
 	} {
 		w := world.Parse("events talks=-0.9")
 		a := askerIn(&w)
@@ -89,6 +91,7 @@ func TestGoodbye(t *testing.T) {
 		}
 		l.Moves = append(l.Moves, world.Move{At: s(3.93), Bytes: c.bytes}, world.Move{At: s(3.93), Bytes: c.more})
 		l.Close = s(3.94)
+		w.Resets += c.resets
 		closed := l.At(l.Close)
 		closed.State = tcp.Close
 		w.Sample(tr, s(3.95), world.Closed{Socket: closed, At: world.Start.Add(s(3.95))})

@@ -99,12 +99,14 @@ func (k *Kept) noteEnd(state tcp.State) {
 	}
 }
 
-// noteMissing notes that a complete sample has not shown the connection: a request has come after
-// the end, or a client of TLS has said goodbye as soon as the server did.
-func (k *Kept) noteMissing() {
+// noteMissing notes that a complete sample has not shown the connection, and whether our kernel has
+// reset a connection lately. Then a request has come after the end, or a client of TLS
+// has said goodbye as soon as the server did. Else the client has reset it, as the kernel does for a
+// client that has not read the goodbye of a server.
+func (k *Kept) noteMissing(isReset bool) {
 	switch {
 	case !k.isLeaving():
-	case k.saidGoodbye() && k.parting == asked:
+	case !isReset, k.saidGoodbye() && k.parting == asked:
 		k.client.left++
 	default:
 		k.client.reset++

@@ -109,6 +109,7 @@ type play struct {
 	conns  []*line
 	ended  time.Duration // the hold; 0: not yet
 	kept   bool
+	resets uint64 // by the server's kernel
 
 	lost, lostInHold int
 }
@@ -314,6 +315,7 @@ const (
 func (p *play) upload(l *line, part int) {
 	if part == 0 && (l.State != tcp.Established || p.ended > 0) {
 		p.lose()
+		p.resets++
 		l.gone = true
 		l.open--
 		return
@@ -360,6 +362,7 @@ func (p *play) release(l *line) {
 func (p *play) arrive(l *line, took time.Duration) {
 	if l.State != tcp.Established || p.ended > 0 {
 		p.lose()
+		p.resets++
 		l.gone = true
 		l.open--
 		return
@@ -482,7 +485,7 @@ func (p *play) sample(h *world.Hold, showTimeWait bool) {
 			h.Ledger.Observe(&socket, ledger.Clients)
 		}
 	}
-	h.End(ledger.Rest{})
+	h.End(ledger.Rest{Resets: p.resets})
 }
 
 // ask closes connections, as the sampler does.

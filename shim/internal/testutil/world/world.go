@@ -162,6 +162,7 @@ type World struct {
 	Counted    []Move    // Rest.Accepted
 	Opened     []Move    // Rest.Opened
 	Segments   bool      // Rest.Segments
+	Resets     uint64    // Rest.Resets
 	TurnedAway []Span    // Rest.TurnedAway
 }
 
@@ -229,7 +230,7 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 	}
 	rest := ledger.Rest{
 		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.TurnedAway, func(s Span) bool { return s.has(now) }),
-		Accepted: figureAt(w.Counted, now), Opened: figureAt(w.Opened, now), Segments: w.Segments,
+		Accepted: figureAt(w.Counted, now), Opened: figureAt(w.Opened, now), Segments: w.Segments, Resets: w.Resets,
 	}
 	if w.Missed.has(now) {
 		rest.MissedAt = Start.Add(now)
