@@ -100,9 +100,9 @@ func (k *Kept) noteEnd(state tcp.State) {
 }
 
 // noteMissing notes that a complete sample has not shown the connection, and whether our kernel has
-// reset a connection lately. Then a request has come after the end, or a client of TLS
-// has said goodbye as soon as the server did. Else the client has reset it, as the kernel does for a
-// client that has not read the goodbye of a server.
+// reset connections lately. If so, a request has come after the end, or a client of TLS has said
+// goodbye as soon as the server did. If not, the client has reset the connection, as its kernel does
+// if it has not read the goodbye of the server.
 func (k *Kept) noteMissing(isReset bool) {
 	switch {
 	case !k.isLeaving():
@@ -204,8 +204,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	return shown, idle
 }
 
-// perRequest returns how many segments a request usually has: those received for each one sent, 1 at
-// least.
+// perRequest returns how many segments a request has on average, 1 at least, if each answer has one.
 func perRequest(i *tcp.Info) uint32 {
 	sent := max(i.SentSegments, 1)
 	return max((i.Segments+sent/2)/sent, 1)
