@@ -205,9 +205,7 @@ func TestWriteKeptBack(t *testing.T) {
 	defer other.Wait()
 	defer other.Kill()
 	c := conn.closer(other.Pid, 3)
-	for !c.root.IsAsleep(other.Pid) {
-		time.Sleep(time.Millisecond)
-	}
+	testutil.Eventually(t, "the other process sleeps", func() bool { return c.root.IsAsleep(other.Pid) })
 	beginFrame := func(*tcp.Socket) bool {
 		return unix.Send(int(conn.server.Fd()), []byte("begin"), unix.MSG_MORE) == nil
 	}

@@ -2,6 +2,7 @@ package letgo
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -73,9 +74,11 @@ func TestGoodbye(t *testing.T) {
 		bytes, more     int // sent, and received, after the closing
 		lingers, isLeft bool
 		resets          uint64 // by our kernel
+		uncounted       error
 	}{
-		{-24, 0, false, true, 1}, {-24, 25, false, true, 1}, {0, 0, false, false, 1}, {-24, 0, true, false, 1},
-		{-500, 0, false, false, 1}, {-24, 500, false, false, 1}, {-24, 0, true, true, 0}, {0, 0, false, true, 0},
+		{-24, 0, false, true, 1, nil}, {-24, 25, false, true, 1, nil}, {0, 0, false, false, 1, nil}, {-24, 0, true, false, 1, nil},
+		{-500, 0, false, false, 1, nil}, {-24, 500, false, false, 1, nil}, {-24, 0, true, true, 0, nil}, {0, 0, false, true, 0, nil},
+		{0, 0, false, false, 0, io.EOF},
 	} {
 		w := world.Parse("events talks=-0.9")
 		a := askerIn(&w)
@@ -91,7 +94,7 @@ func TestGoodbye(t *testing.T) {
 		}
 		l.Moves = append(l.Moves, world.Move{At: s(3.93), Bytes: c.bytes}, world.Move{At: s(3.93), Bytes: c.more})
 		l.Close = s(3.94)
-		w.Resets += c.resets
+		w.Resets, w.Uncounted = c.resets, c.uncounted
 		closed := l.At(l.Close)
 		closed.State = tcp.Close
 		w.Sample(tr, s(3.95), world.Closed{Socket: closed, At: world.Start.Add(s(3.95))})
@@ -205,6 +208,7 @@ func TestEvidence(t *testing.T) {
 		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | -150 218
 		an answer that goes on                    | 1..5.9/0.2:300,-700 3.9:-5                       | -126 158
 		answers that go on before the next request | 1..5.9/0.03:300 1.006..5.9/0.03:-700 1.016..5.9/0.03:-5 | 75 26
+		the same once, to requests in two segments | 1..5.9/0.07:300 1.001..5.9/0.07:300 1.03..5.9/0.07:-700 3.93:-5 | -121 60
 		a second answer to one request            | 1..5.9/0.2:300,-700 3.93:-700                    | -128 218
 		an upload of parts, each of them answered | 1..5.6/0.2:800,-800 5.8:5,-5 5.95:800            | -92 20
 		two requests beside each other            | 1..4/0.2:300,-700 4.2:300 4.3:300 4.4:-700 4.6..5.9/0.2:300,-700 | -96 20

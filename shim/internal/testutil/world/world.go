@@ -163,6 +163,7 @@ type World struct {
 	Opened     []Move    // Rest.Opened
 	Segments   bool      // Rest.Segments
 	Resets     uint64    // Rest.Resets
+	Uncounted  error     // Rest.Uncounted
 	TurnedAway []Span    // Rest.TurnedAway
 }
 
@@ -230,7 +231,8 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 	}
 	rest := ledger.Rest{
 		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.TurnedAway, func(s Span) bool { return s.has(now) }),
-		Accepted: figureAt(w.Counted, now), Opened: figureAt(w.Opened, now), Segments: w.Segments, Resets: w.Resets,
+		Accepted: figureAt(w.Counted, now), Opened: figureAt(w.Opened, now), Segments: w.Segments,
+		Resets: w.Resets, Uncounted: w.Uncounted,
 	}
 	if w.Missed.has(now) {
 		rest.MissedAt = Start.Add(now)
