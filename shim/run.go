@@ -42,6 +42,9 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if cfg.Holds() {
+		wearMark()
+	}
 	return run(p, newHost(p))
 }
 

@@ -15,7 +15,7 @@ import (
 
 // configAs returns the configuration of a call by the name of another init.
 func configAs(name string, env, args []string) (shim.Config, error) {
-	cfg, err := configOf(append([]string{"/usr/bin/" + name}, args...), env)
+	cfg, err := newDropin(name).config(args, env)
 	if err == nil {
 		_, err = shim.Review(cfg)
 	}

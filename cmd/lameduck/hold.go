@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -29,9 +30,11 @@ func hold(args, env []string, warnings ...string) int {
 	}
 	cfg.Warnings = append(cfg.Warnings, warnings...)
 	useless := ""
-	switch holds, because := entrypointHolds(); {
-	case holds:
-		useless = "PID 1 is or runs a lameduck that holds by itself" + because + "; nothing to do"
+	switch pid := shim.HoldsItself(); {
+	case pid != 0:
+		useless = fmt.Sprintf("PID %d is a lameduck that holds by itself, without the flags of this hook; nothing to do", pid)
+	case !cfg.Holds() && len(faults) > 0:
+		useless = "the grace period leaves no time to hold"
 	case !cfg.Holds():
 		useless = "nothing to wait for: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL)"
 	}
@@ -61,57 +64,15 @@ func isHook(line *cli.Line) bool {
 	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
-// entrypointHolds reports whether PID 1 is or runs a lameduck that was asked for a hold, and by which
-// variable if not by its flags: the variable may have been meant for the hook. An environment
-// that cannot be read counts as yes: a doubled hold is worse than none.
-func entrypointHolds() (holds bool, because string) {
-	argv, env, ours := shim.Entrypoint()
-	if !ours {
-		argv = lameduckOf(argv)
-		ours = argv != nil
-	}
-	if !ours || env == nil {
-		return ours, ""
-	}
-	cfg, err := configOf(argv, env)
-	for _, flag := range []string{"on-stop", "wait-gone", "wait-url", "until", "delay"} {
-		if value, _ := cli.Lookup(env, shim.Variable(flag)); value != "" {
-			because = fmt.Sprintf(", because of %s, and without the flags of this hook", shim.Variable(flag))
-		}
-	}
-	if without, err := configOf(argv, nil); err == nil && without.Holds() {
-		because = ""
-	}
-	return err == nil && cfg.Holds(), because
-}
-
-// lameduckOf returns the command line of the lameduck that a command is, or runs as tini does; nil if
-// there is none.
-func lameduckOf(command []string) []string {
-	for i, word := range command {
-		if filepath.Base(word) == "lameduck" {
-			return command[i:]
-		}
-	}
-	return nil
-}
-
 // warnIfDoubled adds a warning to cfg if both it and a lameduck in its command hold.
 func warnIfDoubled(cfg *shim.Config) {
-	argv := lameduckOf(cfg.Command)
-	if argv == nil || !cfg.Holds() {
+	isLameduck := func(word string) bool { return filepath.Base(word) == "lameduck" }
+	at := slices.IndexFunc(cfg.Command, isLameduck)
+	if at < 0 || !cfg.Holds() {
 		return
 	}
-	if inner, err := configOf(argv, nil); err == nil && inner.Holds() {
+	if inner, err := runConfig(cfg.Command[at+1:], nil); err == nil && inner.Holds() {
 		cfg.Warnings = append(cfg.Warnings, "the command runs a lameduck that holds, too, and the two holds add up: "+
 			"leave out the flags of one")
 	}
-}
-
-// configOf returns the configuration of a lameduck that was called with argv.
-func configOf(argv, env []string) (shim.Config, error) {
-	if d := dropinFor(argv[0]); d != nil {
-		return d.config(argv[1:], env)
-	}
-	return runConfig(argv[1:], env)
 }

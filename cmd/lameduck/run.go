@@ -96,16 +96,14 @@ func run(args, env []string) int {
 	return failIn(cfg.JSON, err)
 }
 
-// failWithout fails for a fault on the line, or for lack of a command. Without a command, beside
-// another program as PID 1, it is probably a preStop hook whose author forgot the word hold, and
-// holds. A child of PID 1 is none: somebody runs lameduck under an init, and forgot the command.
+// failWithout fails for a fault on the line, or for lack of a command. Without a command it is
+// probably a preStop hook whose author forgot the word hold, and holds. A child of PID 1 is none: somebody runs lameduck under an init, and forgot the command.
 func failWithout(line *cli.Line, args, env []string, err error) int {
-	_, _, behindLameduck := shim.Entrypoint()
 	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
 	switch {
 	case fromOutside() && isHook(line) && hasCommand:
 		return holdAnyway(line, args, env, err)
-	case hasCommand || behindLameduck || os.Getppid() == 1 || !isHook(line):
+	case hasCommand || os.Getppid() == 1 || !isHook(line):
 		return failIn(line.LogFormat == "json", err)
 	}
 	return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")

@@ -82,24 +82,30 @@ func (l *Line) Config() (shim.Config, error) {
 }
 
 // Tolerant returns the configuration of a preStop hook, of all that is right on the line, and
-// the faults of what it leaves out. A hook that lacks its hold for a fault holds until quiet.
+// the faults of what it leaves out. A hook that lacks its hold for a fault holds until quiet, or not
+// at all if the grace period leaves no time to: the kubelet kills a hook that outlives it.
 func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 	for {
 		cfg, err := l.Config()
+		if len(l.Faults) > 0 && !cfg.Holds() {
+			cfg.Until = shim.Quiet
+		}
 		if err == nil {
 			_, err = shim.Review(cfg)
 		}
 		if err == nil {
-			if len(l.Faults) > 0 && !cfg.Holds() {
-				cfg.Until = shim.Quiet
-			}
 			return cfg, l.Faults
 		}
 		fault := &shim.FlagError{Err: err}
 		errors.As(err, &fault)
 		l.Faults = append(l.Faults, fault)
-		if !l.gave(fault.Flag) {
-			return shim.Config{Env: cfg.Env, Until: shim.Quiet, Level: shim.Warn, JSON: cfg.JSON}, l.Faults
+		rest := shim.Config{Env: cfg.Env, Until: shim.Quiet, Level: shim.Warn, JSON: cfg.JSON}
+		switch {
+		case fault.Flag == "grace-period" && cfg.GracePeriod > 0:
+			rest.Until = shim.Elapsed
+			fallthrough
+		case !l.gave(fault.Flag):
+			return rest, l.Faults
 		}
 		l.given = slices.DeleteFunc(l.given, func(g Given) bool {
 			if g.Name == fault.Flag {

@@ -18,6 +18,7 @@ import (
 
 // Process is what proc_pid_stat(5) says of a process.
 type Process struct {
+	Name        string // of the first thread, as in /proc/PID/comm: at most 15 bytes
 	PID, Parent int
 	Group       int // the process group
 	State       byte
@@ -59,10 +60,12 @@ func (r Root) IsAsleep(pid int) bool {
 
 var errAwake = errors.New("a thread is awake")
 
-// parseStat reads fields 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
+// parseStat reads fields 2, 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
 // any bytes, and ends at the last parenthesis.
 func parseStat(pid int, text []byte) (Process, error) {
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3 on
+	end := bytes.LastIndexByte(text, ')')
+	_, name, _ := bytes.Cut(text[:max(end, 0)], []byte("("))
+	fields := strings.Fields(string(text[end+1:])) // from field 3 on
 	if len(fields) < 20 {
 		return Process{}, errors.New("truncated stat")
 	}
@@ -73,7 +76,8 @@ func parseStat(pid int, text []byte) (Process, error) {
 	if err1 != nil || err2 != nil || len(fields[0]) != 1 {
 		return Process{}, errors.New("malformed stat")
 	}
-	return Process{PID: pid, Parent: parent, Group: group, State: fields[0][0], Threads: threads, Start: start}, nil
+	return Process{Name: string(name), PID: pid, Parent: parent, Group: group, State: fields[0][0], Threads: threads,
+		Start: start}, nil
 }
 
 // Processes lists the processes of our PID namespace, ourselves included, in ascending
@@ -98,15 +102,25 @@ func (r Root) Processes() (pids []int, err error) {
 	return pids, err
 }
 
-// Descendants lists our children and theirs, the dead included that are not reaped yet.
-// The list is nil if /proc cannot be read, and comes with an error if processes are hidden
-// or cannot be read.
-func (r Root) Descendants() ([]Process, error) {
+// All lists the processes of our PID namespace, ourselves included, in ascending order, with an error if
+// processes are hidden or cannot be read.
+func (r Root) All() ([]Process, error) {
 	pids, err := r.Processes()
 	if pids == nil {
 		return nil, err
 	}
 	all, unreadable := r.processes(pids)
+	return all, cmp.Or(err, unreadable)
+}
+
+// Descendants lists our children and theirs, the dead included that are not reaped yet.
+// The list is nil if /proc cannot be read, and comes with an error if processes are hidden
+// or cannot be read.
+func (r Root) Descendants() ([]Process, error) {
+	all, err := r.All()
+	if all == nil {
+		return nil, err
+	}
 	children := map[int][]Process{}
 	for _, p := range all {
 		children[p.Parent] = append(children[p.Parent], p)
@@ -115,7 +129,7 @@ func (r Root) Descendants() ([]Process, error) {
 	for i := 0; i < len(family); i++ {
 		family = append(family, children[family[i].PID]...)
 	}
-	return family, cmp.Or(err, unreadable)
+	return family, err
 }
 
 // processes reads the processes of pids that have not ended meanwhile.

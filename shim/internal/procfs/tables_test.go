@@ -132,7 +132,7 @@ func TestNonsense(t *testing.T) {
 		"range": {"10 12\n", PortRange{10, 12}, []string{
 			"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→",
 		}},
-		"stat": {statLine, Process{12, 7, 12, 'S', 3, 99}, []string{
+		"stat": {statLine, Process{"a) Z 1 (b c", 12, 7, 12, 'S', 3, 99}, []string{
 			"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→",
 		}},
 	} {

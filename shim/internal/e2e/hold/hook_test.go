@@ -32,6 +32,10 @@ while read -r line; do eval "$line"; done`
 var pid1s = strings.NewReplacer("SHELL", `/bin/sh -c '"$@"; exit $?' sh`,
 	"TRAPS", `/bin/sh -c 'trap "echo told" USR2; exec 3<&0; "$@" <&3 & wait $! || wait $!' sh`)
 
+// otherUser runs lameduck as another user than PID 1's.
+const otherUser = `sh -c "mount -t tmpfs -o mode=755 tmpfs /mnt && cp $L /mnt/l && ` +
+	`exec setpriv --reuid=65534 --clear-groups /mnt/l \"\$@\"" sh`
+
 // TestHold: a hook holds beside any PID 1 that does not hold by itself, whatever is wrong with the
 // hook's flags, and fails then. It ignores variables of flags that only lameduck has. "says" is
 // what the hook or PID 1 prints, and "then" what the host does when PID 1's standard error has the
@@ -48,16 +52,24 @@ func TestHold(t *testing.T) {
 		tini forwards it           | /usr/bin/tini -- TRAPS    |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | told
 		a shell that is not        | SHELL                     |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | PID 1 does not handle USR2
 		a program at the stop      |                           |                  |             | $L hold --on-stop=true --until=elapsed                      |             |                                      | 0    | elapsed       | TERM ends the wait
-		holds by flags             | DIR/lameduck --delay=3 -- | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | holds by itself; nothing to do
-		holds by --until           | DIR/lameduck -u quiet --  |                  |             | $L hold                                                     |             |                                      | 0    |               | holds by itself; nothing to do
-		holds behind tini          | /usr/bin/tini -- DIR/lameduck -u quiet -- |                  |             | $L hold                                                     |             |                                      | 0    |               | holds by itself; nothing to do
-		holds by environment       | DIR/lameduck --           | LAMEDUCK_DELAY=3 |             | $L hold -d 1                                                |             |                                      | 0    |               | because of LAMEDUCK_DELAY, and
-		holds as tini              | DIR/tini -g --            | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | because of LAMEDUCK_DELAY, and
+		holds by flags             | DIR/lameduck --delay=3 -- | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | PID 1 is a lameduck that holds by itself, without
+		holds by environment       | DIR/lameduck --           | LAMEDUCK_DELAY=3 |             | $L hold -d 1                                                |             |                                      | 0    |               | holds by itself
+		holds as tini              | DIR/tini -g --            | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | holds by itself
+		holds by another name      | DIR/other --              | LAMEDUCK_DELAY=3 |             | $L hold                                                     |             |                                      | 0    |               | holds by itself
+		holds behind tini          | /usr/bin/tini -- DIR/lameduck -u quiet -- |                  |             | $L hold                                     |             |                                      | 0    |               | is a lameduck that holds by itself
+		holds behind a shell       | SHELL DIR/lameduck -u quiet -- |             |             | $L hold                                                     |             |                                      | 0    |               | is a lameduck that holds by itself
 		holds, and a wrong flag    | DIR/lameduck --           | LAMEDUCK_DELAY=3 |             | $L hold --dely=15                                           |             |                                      | 125  |               | holds by itself
+		holds, another user asks   | DIR/lameduck -u quiet --  |                  |             | OTHER hold                                                  |             |                                      | 0    |               | holds by itself
+		a word of a shell          | /bin/sh -c '"$@"; exit $?' DIR/lameduck | LAMEDUCK_UNTIL=quiet |   | $L hold                                                     |             |                                      | 0    | no_listener   | TERM ends the wait
+		a word, another user asks  | /bin/sh -c '"$@"; exit $?' DIR/lameduck |    | 127.0.0.1:0 | OTHER hold --quiet-for=1                                    |             |                                      | 0    |               | "ended":"quiet"
+		a hold turned off          | DIR/lameduck --quiet-for=2 -- | LAMEDUCK_UNTIL=elapsed |      | $L hold                                                     |             |                                      | 0    | no_listener   | TERM ends the wait
+		beside another program     | /bin/sh -c 'sleep 1000 & "$@"; exit $?' sh DIR/lameduck -u quiet -- | | | $L hold                                               |             |                                      | 0    | no_listener   | TERM ends the wait
+		no time                    |                           |                  | 127.0.0.1:0 | $L hold --grace-period=1 -d 5                               |             |                                      | 125  |               | the grace period leaves no time to hold
+		no time, a wrong flag      |                           |                  | 127.0.0.1:0 | $L hold --grace-period=1 --untl=quiet                       |             |                                      | 125  |               | the grace period leaves no time to hold
 		TERM                       |                           |                  | 127.0.0.1:0 | $L hold -d 15                                               | holding     | signal HUP USR1 WINCH TSTP PIPE TERM | 0    | second_signal | TERM ends the wait
 		INT                        |                           |                  | 127.0.0.1:0 | $L hold -d 15                                               | holding     | signal INT                           | 0    | interrupt     | TERM ends the wait
 		the server is killed       |                           |                  | 127.0.0.1:0 | $L hold -d 20 --log-level=debug                             | sample busy | kill -KILL $server                   | 0    | no_listener   | TERM ends the wait
-		another user               |                           |                  | 127.0.0.1:0 | sh -c "mount -t tmpfs -o mode=755 tmpfs /mnt && cp $L /mnt/l && exec setpriv --reuid=65534 --clear-groups /mnt/l hold --quiet-for=1" |             |                                      | 0    |               | "ended":"quiet"
+		another user               |                           |                  | 127.0.0.1:0 | OTHER hold --quiet-for=1                                    |             |                                      | 0    |               | "ended":"quiet"
 		standard error is full     |                           |                  |             | $L hold 2>/dev/full                                         |             |                                      | 0    | no_listener   |
 		all is closed              |                           |                  |             | $L hold <&- >&- 2>&-                                        |             |                                      | 0    | no_listener   |
 		PID 1's standard error     |                           |                  |             | $L hold 2>&5                                                |             |                                      | 0    | no_listener   |
@@ -71,11 +83,12 @@ func TestHold(t *testing.T) {
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			if strings.Contains(c["hook"], "setpriv") {
+			hook := strings.ReplaceAll(c["hook"], "OTHER", otherUser)
+			if hook != c["hook"] {
 				box.NeedsRoot(t)
 			}
 			dir := t.TempDir()
-			for _, name := range []string{"lameduck", "tini"} {
+			for _, name := range []string{"lameduck", "tini", "other"} {
 				testutil.Must(0, os.Symlink(box.Binary, dir+"/"+name))
 			}
 			words := box.Words(strings.ReplaceAll(pid1s.Replace(c["PID 1"]), "DIR", dir))
@@ -95,7 +108,7 @@ func TestHold(t *testing.T) {
 			if strings.Contains(c["hook"], "--close-idle") {
 				h.Talkers(24)
 			}
-			h.Send("hook '" + c["hook"] + "'")
+			h.Send("hook '" + hook + "'")
 			if c["when"] != "" {
 				h.Err.Wait(c["when"])
 			}
