@@ -94,10 +94,10 @@ func ParseSchedule(text string) (stop.Schedule, error) { return stop.ParseSchedu
 // ParseHealth reads LISTEN[=TARGET].
 func ParseHealth(text string) (*check.Spec, error) { return check.Parse(text) }
 
-// IsRequest reports whether a value of --on-stop is a URL, or GET and a URL.
+// IsRequest reports whether a value of --on-stop is a URL, or a method and a URL.
 func IsRequest(text string) bool { return check.IsRequest(text) }
 
-// ParseRequest reads a URL, or GET and a URL.
+// ParseRequest reads a URL, or a method and a URL.
 func ParseRequest(text string) (*Request, error) { return check.ParseRequest(text) }
 
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.

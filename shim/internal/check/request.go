@@ -1,14 +1,16 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
 // Request is an HTTP request, as --on-stop and --wait-url have it.
 type Request struct {
-	Method string // POST or GET
+	Method string
 	URL    string // as given
 	Host   string // as in the URL
 	Path   string // with the query; of a Unix socket, after the path of the socket
@@ -16,19 +18,35 @@ type Request struct {
 	target netip.AddrPort // without an address: loopback
 }
 
-// IsRequest reports whether a text is meant for ParseRequest.
+// capitals are the letters of methods.
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// IsRequest reports whether a text is meant for ParseRequest. A program before a URL, such as curl, makes
+// a command.
 func IsRequest(text string) bool {
-	scheme, _, found := strings.Cut(strings.TrimPrefix(text, "GET "), ":")
-	return found && (scheme == "http" || scheme == "https" || scheme == "unix")
+	method, url := cutMethod(text)
+	usual := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
+	isMethod := strings.Trim(method, capitals) == "" || slices.Contains(usual, strings.ToUpper(method))
+	scheme, _, found := strings.Cut(url, ":")
+	return found && isMethod && (scheme == "http" || scheme == "https" || scheme == "unix")
 }
 
-// ParseRequest parses a URL, which is sent a POST, or "GET " and a URL. The host is a numeric
-// address or localhost, since nothing resolves names.
+// cutMethod cuts a text into a word, "" if there is none, and a URL.
+func cutMethod(text string) (method, url string) {
+	method, url, _ = strings.Cut(text, " ")
+	if strings.Contains(method, ":") {
+		return "", text
+	}
+	return method, strings.TrimLeft(url, " ")
+}
+
+// ParseRequest parses a URL, which is sent a POST, or a method in capitals and a URL. The host is a
+// numeric address or localhost, since nothing resolves names.
 func ParseRequest(text string) (*Request, error) {
-	url, isGet := strings.CutPrefix(text, "GET ")
-	r := &Request{Method: "POST", URL: url, Host: "localhost"}
-	if isGet {
-		r.Method = "GET"
+	method, url := cutMethod(text)
+	r := &Request{Method: cmp.Or(method, "POST"), URL: url, Host: "localhost"}
+	if strings.Trim(method, capitals) != "" {
+		return nil, fmt.Errorf("invalid method %q: give it in capitals, as in PUT URL", method)
 	}
 	r.Path, r.Unix = strings.CutPrefix(url, "unix:/")
 	rest, isHTTP := strings.CutPrefix(url, "http://")

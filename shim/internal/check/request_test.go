@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
@@ -19,6 +20,10 @@ func TestRequest(t *testing.T) {
 		http://localhost:8080/x                | POST /x of localhost:8080 at [127.0.0.1:8080 [::1]:8080]
 		unix:/run/admin.sock/x                 | POST /run/admin.sock/x of localhost at []
 		GET unix:/run/admin.sock               | GET /run/admin.sock of localhost at []
+		PUT http://127.0.0.1:8500/a            | PUT /a of 127.0.0.1:8500 at [127.0.0.1:8500]
+		PUT  http://127.0.0.1/                 | PUT / of 127.0.0.1 at [127.0.0.1:80]
+		http://127.0.0.1/a b                   |
+		PURGE unix:/run/x                      | PURGE /run/x of localhost at []
 		http://localhost1:80/                  |
 		http://example.org/                    |
 		http://user@127.0.0.1/                 |
@@ -31,6 +36,9 @@ func TestRequest(t *testing.T) {
 		http://127.0.0.1/\r\nx                 |
 		http://127.0.0.1/ä                     |
 		get http://127.0.0.1/                  |
+		Delete http://127.0.0.1/               |
+		curl http://127.0.0.1/                 |
+		/bin/GET http://127.0.0.1/             |
 		deregister                             |
 	`) {
 		text := cells[0]
@@ -45,7 +53,7 @@ func TestRequest(t *testing.T) {
 		if got != cells[1] {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, cells[1])
 		}
-		isProgram := text == "deregister" || text == "get http://127.0.0.1/"
+		isProgram := slices.Contains([]string{"deregister", "curl http://127.0.0.1/", "/bin/GET http://127.0.0.1/"}, text)
 		if IsRequest(text) == isProgram {
 			t.Errorf("%s is taken for a program: %v", text, !isProgram)
 		}
