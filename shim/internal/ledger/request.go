@@ -135,7 +135,9 @@ const maxDelayedACK = 800 * time.Millisecond
 type judgment struct {
 	state    RequestState
 	doubtful bool   // a tie whose request may have come in several segments, see Classify
+	alone    bool   // the last request came in one segment, when no other one was in flight
 	in, out  uint64 // bytes received and sent by then
+	segments uint32 // received by then
 }
 
 // MaxControlBytes limits what two ends of HTTP/2 tell each other beside requests and
@@ -144,7 +146,8 @@ const MaxControlBytes = 64
 
 // judge notes the state of the last request. PINGs do not end a request, and while no byte
 // moves the ACK of a keep-alive probe changes nothing. A PING on an idle connection holds,
-// since its ACK looks like a request. Bytes sent again do not count.
+// since its ACK looks like a request. Bytes sent again do not count. A waiting request that came alone
+// has ended ping-pong mode by now, unless it was followed by what HTTP/2 tells beside responses.
 func (c *Conn) judge(usual Usual) {
 	s := &c.Socket
 	last := c.request
@@ -160,6 +163,13 @@ func (c *Conn) judge(usual Usual) {
 	in := c.Received - last.in
 	out := c.Sent - last.out
 	silent := in == 0 && out == 0
+	alone := last.alone
+	if in > 0 {
+		alone = s.Info.Segments-last.segments == 1 && last.state != InFlight && out > MaxControlBytes
+	}
+	if state == Tie && alone && s.Info.PingPong && s.Info.LastSent >= maxDelayedACK {
+		state = Idle
+	}
 	stillWaits := silent && (last.state == InFlight || c.Notified) // lameduck has sent last
 	isProbeACK := silent && ackedLate(s) && (last.state == Idle || last.doubtful)
 	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
@@ -174,7 +184,7 @@ func (c *Conn) judge(usual Usual) {
 		c.WaitsSince = c.Moved
 	}
 	isDoubtful := last.doubtful && silent || !ackedLate(s) && !usual.answered(&s.Info)
-	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, c.Received, c.Sent}
+	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, alone, c.Received, c.Sent, s.Info.Segments}
 }
 
 // NoteNotice notes that lameduck has written n bytes into the connection, as now was: they are no
