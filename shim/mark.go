@@ -5,8 +5,9 @@ package shim
 import (
 	"bytes"
 	"cmp"
-	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
@@ -15,8 +16,15 @@ import (
 // the hold to that process. /proc/PID/comm shows it to every user, whatever started the process.
 const mark = "lameduck:holds"
 
-// wearMark gives our process the mark. Without it the hold of a hook comes before our own.
-func wearMark() { _ = os.WriteFile("/proc/self/comm", []byte(mark), 0) }
+// wearMark gives our process the mark. Without it the hold of a hook comes before our own. Package os
+// would open descriptors of Go's runtime, which may fail.
+func wearMark() {
+	fd, err := unix.Open("/proc/self/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, _ = unix.Write(fd, []byte(mark))
+		unix.Close(fd)
+	}
+}
 
 // HoldsItself returns the process id of the lameduck that runs this container's command and will hold,
 // and 0 if there is none, or if that cannot be told: some processes may be hidden.

@@ -138,6 +138,12 @@ uvicorn   | /usr/bin/python3.11 | /usr/bin/python3 | /usr/local/bin/uvicorn | ap
 uvicorn   | /usr/bin/python3.11 | python | -m | uvicorn | app:app
 hypercorn | /usr/bin/python3.11 | /usr/bin/python3 | /usr/bin/hypercorn | app:app
 celery    | /usr/bin/python3.11 | python3 | /usr/bin/celery | -A | app | worker
+huey      | /usr/bin/python3.11 | /usr/local/bin/python | /usr/local/bin/huey_consumer.py | app.huey
+huey      | /usr/bin/python3.11 | python3 | /app/bin/huey_consumer | app.huey | -w | 4
+resque    | /usr/local/bin/ruby | resque-2.6.0: Waiting for *
+resque    | /usr/local/bin/ruby | resque: Starting
+gitlab-runner | /usr/bin/gitlab-runner | gitlab-runner | run | --user=gitlab-runner
+pgdog     | /usr/local/bin/pgdog | /usr/local/bin/pgdog
 celery    | /usr/bin/python3.11 | python | -m | celery | -A | app | worker
 unicorn   | /usr/bin/ruby3.1 | unicorn master -l 127.0.0.1:18070 config.ru
 unicorn   | /usr/bin/ruby3.1 | ruby | /usr/bin/unicorn_rails | -c | config/unicorn.rb
