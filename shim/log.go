@@ -101,6 +101,7 @@ func observation(s *observe.Snapshot) report.Observation {
 		InFlightUnknown: s.Observer == observe.ProcNet,
 		ScopeName:       s.Scope.Method.String(),
 		UDPPorts:        s.Scope.UDP,
+		Datagrams:       s.Observer == observe.Datagrams,
 		LatePorts:       s.LatePorts,
 		Unseen:          s.Scope.Unseen,
 		PathsPresent:    s.PathsPresent,

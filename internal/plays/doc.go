@@ -24,7 +24,7 @@
 //	first=NAME          steps on each new connection
 //	on=LABEL            the connection of all plays with this label
 //	aside               the steps do not count
-//	tcp mptcp tls tls-h2 websocket          streams: see Take of Stream in peers
+//	tcp mptcp udp tls tls-h2 websocket      streams, and datagrams: see Take of Stream in peers
 //	http https https12 h2 h2c               net/http: see Take of site
 //	grpc                                    grpc-go: see Take of channel
 //	undici requests httpclient              libraries of Node, Python and Java: see programs

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -25,8 +23,8 @@ const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 // a command.
 func IsRequest(text string) bool {
 	method, url := cutMethod(text)
-	usual := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
-	isMethod := strings.Trim(method, capitals) == "" || slices.Contains(usual, strings.ToUpper(method))
+	isUsual := strings.Contains(" get post put patch delete ", " "+strings.ToLower(method)+" ")
+	isMethod := isUsual || strings.Trim(method, capitals) == ""
 	scheme, _, found := strings.Cut(url, ":")
 	return found && isMethod && (scheme == "http" || scheme == "https" || scheme == "unix")
 }
@@ -44,7 +42,10 @@ func cutMethod(text string) (method, url string) {
 // numeric address or localhost, since nothing resolves names.
 func ParseRequest(text string) (*Request, error) {
 	method, url := cutMethod(text)
-	r := &Request{Method: cmp.Or(method, "POST"), URL: url, Host: "localhost"}
+	r := &Request{Method: "POST", URL: url, Host: "localhost"}
+	if method != "" {
+		r.Method = method
+	}
 	if strings.Trim(method, capitals) != "" {
 		return nil, fmt.Errorf("invalid method %q: give it in capitals, as in PUT URL", method)
 	}

@@ -32,6 +32,9 @@ type Observer struct {
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
 	toSelf   int          // connections to ourselves so far
+
+	datagrams uint64 // that the network namespace has received, for a scope of UDP alone
+	uncounted error  // why they are not known
 }
 
 // Open chooses the best source and finds the ports that count. A port is never
@@ -69,6 +72,7 @@ func Open(cfg *Config) *Observer {
 		o.source.failed = o.scope.Why
 	}
 	o.readEvents()
+	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
 	initial, err := o.counters()
 	o.opens.begin(initial, err, cfg.Own != nil)
 	if err != nil && o.Name() == SockDiag && !o.events.reporting() {
@@ -82,12 +86,21 @@ func (o *Observer) Name() string {
 	switch {
 	case o.source.failed != nil:
 		return None
+	case o.countsDatagrams():
+		return Datagrams
 	case o.source.conn == nil:
 		return ProcNet
 	case len(o.scope.Ports) == 0:
 		return ""
 	}
 	return SockDiag
+}
+
+// countsDatagrams reports whether the container certainly serves over UDP and not over TCP, and
+// datagrams tell when clients came.
+func (o *Observer) countsDatagrams() bool {
+	s := &o.scope
+	return s.Complete && len(s.Ports) == 0 && len(s.UDP) > 0 && o.uncounted == nil
 }
 
 // Trouble returns why the observer is not SockDiag, "" if it is.
@@ -108,11 +121,16 @@ func (o *Observer) readEvents() {
 
 // Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted, and has it
 // judged. A sample after a failed dump is incomplete; if the source is exhausted, the sample is taken
-// again from the next source. An error means: no source is left. Without a port nothing is listed.
+// again from the next source. An error means: no source is left. Without a port nothing is listed, and
+// datagrams are activity.
 func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
 	if len(o.scope.Ports) == 0 {
+		rest := ledger.Rest{Incomplete: !o.scope.Complete}
+		if n, err := procfs.Root("").Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
+			o.datagrams, rest.MissedAt = n, now
+		}
 		o.ledger.Begin(now)
-		judge(o.ledger.End(ledger.Rest{Incomplete: !o.scope.Complete}))
+		judge(o.ledger.End(rest))
 		return nil
 	}
 	if o.source.retry(now) {

@@ -271,11 +271,17 @@ func (s *Sampler) take(now time.Time) {
 	}
 }
 
-// sample takes a sample, and returns what the sample means for the hold. Without a TCP listener,
-// the traffic cannot be observed.
+// sample takes a sample, and returns what the sample means for the hold. Without a TCP listener only
+// datagrams can be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	err := s.observer.Sample(now, s.asker.AwaitsClients(), s.judge)
-	if found := &s.observer.scope; len(found.Ports) == 0 {
+	found := &s.observer.scope
+	switch {
+	case s.observer.countsDatagrams():
+		if len(found.Unseen) > 0 && now.Sub(s.cfg.Start) < s.cfg.Gate.UnseenFloor {
+			return stop.Busy
+		}
+	case len(found.Ports) == 0:
 		switch {
 		case found.NoListener():
 			return stop.NoListeners

@@ -37,6 +37,8 @@ const (
 	SockDiag = "sock_diag" // sock_diag(7), the best observer
 	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
 	None     = "none"      // no source can be read
+
+	Datagrams = "/proc/net/snmp" // for UDP alone, a counter of the network namespace
 )
 
 // Snapshot is a sample of the traffic, and how it was taken.

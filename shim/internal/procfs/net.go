@@ -131,6 +131,28 @@ func parseCounters(text string) (c Counters, err error) {
 	return c, nil
 }
 
+// Datagrams returns how many datagrams of UDP the programs of the network namespace have received.
+func (r Root) Datagrams() (n uint64, err error) {
+	text, err := os.ReadFile(r.String() + "/net/snmp")
+	if err != nil {
+		return 0, err
+	}
+	six, _ := os.ReadFile(r.String() + "/net/snmp6") // there is none if IPv6 is off
+	return countDatagrams(string(text), string(six))
+}
+
+// countDatagrams adds the counters in net/snmp and net/snmp6, which has a line for each counter.
+func countDatagrams(text, six string) (n uint64, err error) {
+	n, err = column(text, "Udp: ", "InDatagrams")
+	_, number, found := strings.Cut("\n"+six, "\nUdp6InDatagrams")
+	if err != nil || !found {
+		return n, err
+	}
+	number, _, _ = strings.Cut(number, "\n")
+	n6, err := strconv.ParseUint(strings.TrimSpace(number), 10, 64)
+	return n + n6, err
+}
+
 // column returns a counter of net/snmp or net/netstat, where a line of names goes before each line
 // of numbers, both after the protocol.
 func column(text, protocol, name string) (uint64, error) {

@@ -196,6 +196,35 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
+// TestDatagrams: those of both families count, and an unreadable figure is an error.
+func TestDatagrams(t *testing.T) {
+	const four = "Udp: InDatagrams NoPorts\nUdp: 7 1\n"
+	for _, c := range []struct {
+		snmp, snmp6 string
+		want        string
+	}{
+		{four, "", "7 <nil>"},
+		{four, "Ip6InReceives  \t9\nUdp6InDatagrams                 \t5\nUdp6NoPorts \t1\n", "12 <nil>"},
+		{four, "Udp6InDatagrams \t5", "12 <nil>"},
+		{four, "UdpLite6InDatagrams \t5\n", "7 <nil>"},
+		{four, "Udp6InDatagrams \tx\n", "an error"},
+		{"Udp: NoPorts\nUdp: 1\n", "", "an error"},
+		{"", "", "an error"},
+	} {
+		n, err := countDatagrams(c.snmp, c.snmp6)
+		got := fmt.Sprint(n, err)
+		if err != nil {
+			got = "an error"
+		}
+		if got != c.want {
+			t.Errorf("%q, %q: %d, %v; want %s", c.snmp, c.snmp6, n, err, c.want)
+		}
+	}
+	if n, err := fakeProc(t, "").Datagrams(); err == nil {
+		t.Errorf("without a file: %d", n)
+	}
+}
+
 // TestAllocations: reading a row allocates nothing.
 func TestAllocations(t *testing.T) {
 	count := func(rows int) float64 {

@@ -45,6 +45,8 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	case otherLasted && len(others) > 1:
 		words = InWords("one of %s and %s", pathWord(others[0]), pathWord(others[1]))
 	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
+	case required > floor && c.Kind != traffic.NoCause && s.InHold.Datagrams:
+		return InWords("datagrams until +%s", s.when(c.At)), *c
 	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {

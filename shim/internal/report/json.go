@@ -108,6 +108,9 @@ func (s *Stop) Figures() *Figures {
 	default:
 		f.ExitCode = &s.Exit.Code
 	}
+	if o.sees() || o.Datagrams {
+		f.LastByteMS = NullIfZero(max(s.ms(o.LastByte), 0))
+	}
 	if !o.sees() {
 		return f
 	}
@@ -115,7 +118,6 @@ func (s *Stop) Figures() *Figures {
 	f.NewPorts = append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)
 	f.Accepted, f.Open, f.InFlight = &o.Accepted, &o.Open, new(s.inFlight())
 	f.LastNewMS = NullIfZero(max(s.ms(o.LastNew), 0))
-	f.LastByteMS = NullIfZero(max(s.ms(o.LastByte), 0))
 	f.Streams, f.LeftOut = &o.Streams, &o.LeftOut
 	if s.TrafficConfig.CloseIdle {
 		f.ClosedIdle, f.CameBack = &o.Asked.Closed, &o.Asked.CameBack

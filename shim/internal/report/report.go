@@ -39,6 +39,7 @@ type Observation struct {
 	InFlightUnknown bool     // the source does not show requests in flight
 	ScopeName       string   // how the listeners were found, as JSON has it
 	UDPPorts        []uint16 // ports on which the container receives UDP
+	Datagrams       bool     // those that the network namespace receives are the traffic
 	LatePorts       []uint16 // ports opened by the container since the trigger
 	Unseen          []string // where else the container serves and cannot be observed, in words
 	PathsPresent    []string // existing paths of --wait-gone
@@ -46,7 +47,7 @@ type Observation struct {
 }
 
 // sees reports whether a source showed connections.
-func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind }
+func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind && !o.Datagrams }
 
 // Stop is all that is known about a stop at the moment Now.
 type Stop struct {
@@ -197,8 +198,9 @@ func (s *Stop) atRisk() (p phrases) {
 		p.add(o.InUse > o.Streams, "%s in use", counted(o.InUse, "connection"))
 		p.add(o.InUse == 0 && o.Open > 0, "%s open", counted(o.Open, "connection"))
 	}
-	p.add(len(o.UDPPorts) > 0, "UDP on %s cannot be seen", PortList(o.UDPPorts))
-	p.add(o.Observer == "" && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
+	p.add(o.Datagrams, "UDP on %s", PortList(o.UDPPorts))
+	p.add(len(o.UDPPorts) > 0 && !o.Datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
+	p.add((o.Observer == "" || o.Datagrams) && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
 	p.add(o.Blind, "the traffic could not be seen")
 	return p
 }

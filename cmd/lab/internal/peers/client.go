@@ -47,7 +47,11 @@ func (c *Client) Open() (Link, error) {
 		p := &program{}
 		return p, must.Try(func() { p.start(c) })
 	}
-	conn, err := c.Dial(context.Background(), "tcp", c.Server)
+	network := "tcp"
+	if c.Protocol == "udp" {
+		network = c.Protocol
+	}
+	conn, err := c.Dial(context.Background(), network, c.Server)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Stream struct {
 func (c *Client) over(conn net.Conn) (*Stream, error) {
 	var err error
 	switch c.Protocol {
-	case "tcp", "mptcp":
+	case "tcp", "mptcp", "udp":
 	case "tls", "tls-h2":
 		secure := tls.Client(conn, c.tls())
 		conn, err = secure, secure.Handshake()

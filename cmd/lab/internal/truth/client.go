@@ -110,6 +110,9 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 // dial connects from the client's address. The method suits http.Transport.
 func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.addr}, KeepAlive: -1, Timeout: 5 * s}
+	if network == "udp" {
+		d.LocalAddr = &net.UDPAddr{IP: c.addr}
+	}
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
 	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, c.server()) }
 	if c.only != nil {

@@ -123,7 +123,7 @@ func openConn(address string) net.Conn {
 }
 
 // serve replies to lines at an address: of TCP, or of another network if the address begins
-// with its name and a colon. Sockets of other kinds do not answer: "elsewhere" is a server in
+// with its name and a colon, and to datagrams. Sockets of other kinds do not answer: "elsewhere" is a server in
 // another network namespace, "client" has sockets that serve nobody,
 // and "fd" is a server on an inherited descriptor.
 func (c *catcher) serve(address string) {
@@ -132,7 +132,7 @@ func (c *catcher) serve(address string) {
 	case "unix":
 		go c.answer(testutil.Must(net.Listen("unix", rest)))
 	case "udp":
-		testutil.Must(net.ListenPacket("udp", rest))
+		go echo(testutil.Must(net.ListenPacket("udp", rest)))
 	case "elsewhere":
 		words := Helper("catch", "[::]:0")
 		cmd := exec.Command(words[0], words[1:]...)
@@ -152,6 +152,15 @@ func (c *catcher) serve(address string) {
 		go c.answer(testutil.Must(net.FileListener(os.NewFile(3, "listener"))))
 	default:
 		go c.answer(c.listen(address))
+	}
+}
+
+// echo sends datagrams back.
+func echo(conn net.PacketConn) {
+	for text := make([]byte, 100); ; {
+		n, from, err := conn.ReadFrom(text)
+		Die(err)
+		conn.WriteTo(text[:n], from)
 	}
 }
 

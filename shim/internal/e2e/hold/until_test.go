@@ -61,7 +61,9 @@ func TestUntil(t *testing.T) {
 		no GOAWAY there          |                        | --goaway=9999             | [::]:8080             | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors | is no port that counts
 		Unix socket              | uid=65534              |                           | unix:@app             |           |       | 5s   | elapsed     |           |             | (Unix sockets)
 		Unix socket beside TCP   |                        |                           | 127.0.0.1:0 unix:@app |           |       | 1s   | quiet       |           |             |
-		UDP                      | uid=65534              | --delay=1                 | udp:[::]:5353         |           |       | 1s   | udp         |           |             | UDP (
+		UDP                      | uid=65534              |                           | udp:[::]:5353         |           |       | 1s   | quiet       |           |             |
+		UDP, no /proc/net        | no-proc-net            | --max-delay=3             | udp:[::]:5353         |           |       | 3s   | blind       |           |             | cannot observe
+		UDP, and a Unix socket   |                        |                           | udp:[::]:5353 unix:@app |         |       | 5s   | quiet       |           |             |
 		UDP beside TCP           |                        |                           | 127.0.0.1:0 udp:[::]:5353 |       |       | 1s   | quiet       |           |             |
 		another namespace        |                        | --delay=1                 | elsewhere:            |           |       | 1s   | elapsed     |           |             | (another network
 		one that is inherited    |                        | --delay=1                 | fd:                   |           |       | 1s   | elapsed     |           |             | (inherited sockets)
@@ -107,6 +109,39 @@ func TestUntil(t *testing.T) {
 				t.Errorf("report %+v, want observer %q, scope %q, connections: %q", r, c["observer"], c["scope"], c["count"])
 			}
 			b.WantWarning(c["warning"])
+		})
+	}
+}
+
+// TestDatagrams: where all listeners are UDP, datagrams hold, as do those that a neighbor receives.
+func TestDatagrams(t *testing.T) {
+	t.Parallel()
+	for _, c := range box.Table(`
+		case       | faults     | listens            | to                 | flags
+		IPv4       |            | udp:127.0.0.1:5353 | 127.0.0.1:5353     | --until=quiet
+		IPv6       |            | udp:[::]:5353      | [::1]:5353         | --until=settled
+		IPv4 mapped | uid=65534 | udp:[::]:5353      | 127.0.0.1:5353     | --until=drained
+		no netlink | no-netlink | udp:[::]:5353      | [::1]:5353         | --until=quiet
+		neighbor   |            | udp:127.0.0.1:5353 | 127.0.0.1:5354     | --until=quiet
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			n := box.NewNetwork(t)
+			box.Setup{Network: n}.Start(t, box.Helper("catch", "udp:127.0.0.1:5354")...).Ready()
+			b := box.Setup{Faults: c["faults"], Network: n}.Catch(t, flags+c["flags"], c["listens"])
+			b.Trigger()
+			last := b.Busy(quiet, 100*time.Millisecond, func() {
+				n.Do(func() {
+					conn := testutil.Must(net.Dial("udp", c["to"]))
+					defer conn.Close()
+					fmt.Fprintln(conn, "hello")
+				})
+			})
+			_, until, _ := strings.Cut(c["flags"], "=")
+			r := b.WantHold(last.Add(-early), quiet, until)
+			if r.Observer != "/proc/net/snmp" || r.Accepted != -1 || r.LastByteMS < 1000 || !strings.Contains(r.Message, "held by datagrams until +") {
+				t.Errorf("report %+v", r)
+			}
 		})
 	}
 }
