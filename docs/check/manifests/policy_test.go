@@ -104,6 +104,12 @@ terminationGracePeriodSeconds: 90 | {name: a, SLEEP} | a: hold --grace-period=90
 - | {name: a, PORT, lifecycle: {preStop: {httpGet: {port: 80}}}} | -
 - | {name: a, HOOK[sh, -c, sleep 5; nginx -s quit]END} | -
 initContainers: [{name: lameduck}] | {name: a, SLEEP} | -
+- | {name: a, PORT}, {name: lameduck} | -
+volumes: [{name: lameduck, emptyDir: {}}] | {name: a, PORT} | -
+volumes: [{name: x, emptyDir: {}}] | {name: a, PORT} | a: hold --grace-period=30
+volumes: [{name: x, emptyDir: {}}] | {name: a, PORT, MOUNT/opt/lameduck}]} | -
+volumes: [{name: x, emptyDir: {}}] | {name: a, PORT}, {name: b, MOUNT/opt/lameduck/}]} | -
+volumes: [{name: x, emptyDir: {}}] | {name: a, PORT, MOUNT/opt/lameducks}]} | a: hold --grace-period=30
 `
 
 // TestHoldPolicy: which containers get the hook, with which words. What is left alone is not
@@ -111,7 +117,7 @@ initContainers: [{name: lameduck}] | {name: a, SLEEP} | -
 func TestHoldPolicy(t *testing.T) {
 	words := strings.NewReplacer("SLEEP", "lifecycle: {preStop: {sleep: {seconds: 45}}}",
 		"START", "lifecycle: {postStart: {sleep: {seconds: 1}}}", "HOOK", "lifecycle: {preStop: {exec: {command: ", "END", "}}}",
-		"PORT", "ports: [{containerPort: 80}]", "VOLUME", "volumeMounts: [{name: x, mountPath: /x}]")
+		"PORT", "ports: [{containerPort: 80}]", "MOUNT", "volumeMounts: [{name: x, mountPath: ", "VOLUME", "volumeMounts: [{name: x, mountPath: /x}]")
 	var pods core.PodList
 	alone := ""
 	for i, line := range strings.Split(strings.TrimSpace(words.Replace(hooked)), "\n") {
@@ -174,4 +180,22 @@ func TestWatchPolicy(t *testing.T) {
 	want.Spec.InitContainers = []core.Container{sidecar}
 	wantSame(t, applied(t, "fleet/watch.yaml", before).Spec, want.Spec)
 	wantSame(t, applied(t, "fleet/watch.yaml", want).Spec, want.Spec)
+	clash := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "lameduck-watch"}}}}
+	wantSame(t, applied(t, "fleet/watch.yaml", clash).Spec, clash.Spec)
+}
+
+// TestBothPolicies: a pod that holds is measured too, with the grace period that the hold has given it.
+func TestBothPolicies(t *testing.T) {
+	sleep := &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: 45}}
+	pod := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "a", Lifecycle: &core.Lifecycle{PreStop: sleep}}}}}
+	pod.Labels = map[string]string{"lameduck": "hold"}
+	got := applied(t, "fleet/watch.yaml", applied(t, "fleet/policy.yaml", pod)).Spec
+	var names []string
+	for _, c := range got.InitContainers {
+		names = append(names, c.Name)
+	}
+	command := got.InitContainers[0].Command
+	if strings.Join(names, " ") != "lameduck-watch lameduck" || command[len(command)-1] != "--grace-period=56" {
+		t.Errorf("%v %v", names, command)
+	}
 }
