@@ -99,7 +99,7 @@ its PID namespace, and starts nothing.
 Usage: lameduck hold [flags]`
 
 const holdOutro = `
-TERM or INT ends the hold, with 0. If PID 1 is a lameduck that holds by itself,
+TERM or INT ends the hold, with 0. If a lameduck that holds runs the command,
 lameduck hold says so and returns at once: two holds would add up. Its lines
 also go to PID 1's standard error, where kubectl logs shows them. A wrong flag
 does not cost the hold: lameduck hold says so, holds by the other flags, and

@@ -39,6 +39,7 @@ func TestContainer(t *testing.T) {
 	p := newPodman(t)
 	for name, test := range map[string]func(*testing.T, *podman){
 		"terminal": containerTerminal, "stop": containerStop, "until": containerUntil, "close idle": containerCloseIdle,
+		"hook": containerHook,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,6 +236,26 @@ func containerUntil(t *testing.T, p *podman) {
 	if r.Observer != "sock_diag" || r.Scope != "cgroup" && r.Scope != "descriptors" {
 		t.Errorf("report %+v, want the observer sock_diag, and a scope of cgroup or descriptors", r)
 	}
+}
+
+// containerHook: a hook leaves the hold to its own container's lameduck, whoever asks, and not to that of
+// another one in the same PID namespace.
+func containerHook(t *testing.T, p *podman) {
+	holder := p.catch(t, nil, "localhost/lameduck --until=quiet --grace-period=30 --", "127.0.0.1:0")
+	other := p.catch(t, nil, "--pid=container:"+holder.name+" localhost/bare", "127.0.0.1:0")
+	for _, c := range []struct{ user, container, says string }{
+		{"0", holder.name, "PID 1 is a lameduck that holds by itself"},
+		{"65534", holder.name, "PID 1 is a lameduck that holds by itself"},
+		{"0", other.name, "held 1.0 s (quiet)"},
+	} {
+		out := p.call(t, "exec", "--user="+c.user, c.container, "/lameduck", "hold", "--quiet-for=1", "--grace-period=30")
+		if !strings.Contains(out, c.says) {
+			t.Errorf("the hook in %s says %s, want %q", c.container, out, c.says)
+		}
+	}
+	other.Exit()
+	p.call(t, "rm", "-f", other.name) // before the other, on which it depends
+	holder.Exit()
 }
 
 // containerCloseIdle: containerd's default profile forbids --close-idle, with a warning; with the
