@@ -71,6 +71,7 @@
 //	ledger          the table of connections, by socket, from which a sample is read
 //	linger          the time that processes may outlive the command (--linger)
 //	lull            a moment without a request that a signal would cut
+//	mark            the name of a lameduck that will hold, by which hooks know it (/proc/PID/comm)
 //	observer        the source of samples: sock_diag, /proc/net, or none
 //	preset          how a known server is stopped gracefully (--preset)
 //	probe           a health check, which looks like a short connection at a steady period
