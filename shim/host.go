@@ -28,6 +28,7 @@ type host struct {
 	// first of these is 0.
 	next        func(deadline time.Time, awaited [2]int) sig.Signal
 	fromOutside func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
+	fromProcess func(s sig.Signal) bool // any process did, rather than the kernel
 
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
@@ -61,7 +62,8 @@ type processes interface {
 	Tell(target int, s sig.Signal) (told bool, err error)
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
-	Signals(pid int) proc.Signals
+	Handled(p proc.Process) (handled, ignored sig.Set)
+	Trace(pid int) proc.Trace
 	Program(pid int) (exe string, argv []string)
 	Runs(p proc.Process) bool
 	Ticks() uint64
@@ -107,6 +109,7 @@ func newHost(p *plan.Plan) host {
 			return s
 		},
 		fromOutside: sigcatch.FromOutside,
+		fromProcess: sigcatch.FromProcess,
 		startSampling: func(c observe.Config) sampler {
 			c.Own = own
 			return observe.Start(c, snapshots)

@@ -110,6 +110,7 @@ type Config struct {
 	StopSelfOnTSTP bool `kong:"-"` // TSTP, TTIN and TTOU stop lameduck as well
 	TermGroup      bool `kong:"-"` // the command's group gets TERM when the command has exited
 	WarnReaped     bool `kong:"-"` // reaped orphans are logged at Warn instead of Debug
+	PassAll        bool `kong:"-"` // all signals that begin no stop are passed on to the command, also those that end it
 	TERMDropped    bool `kong:"-"` // the other program's flag drops TERM: no warning without a hold
 }
 

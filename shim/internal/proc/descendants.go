@@ -69,6 +69,25 @@ func (*Processes) Signals(pid int) Signals {
 	return s
 }
 
+// Handled returns the signals that a process has handlers for, or waits for without a handler, and those
+// that it ignores. One of several threads may wait for what all of them block: see sigwait(3).
+func (ps *Processes) Handled(p Process) (handled, ignored sig.Set) {
+	s := ps.Signals(p.PID)
+	switch {
+	case p.Threads > 1:
+		s.Caught |= s.Blocked
+	case !s.Caught.Has(sig.TERM) && p.PID > 0:
+		s.Caught |= proc.Awaited(p.PID).Without(s.Ignored)
+	}
+	return s.Caught, s.Ignored
+}
+
+// Trace is what a signal leaves behind in a process.
+type Trace = procfs.Trace
+
+// Trace returns the present trace of a process.
+func (*Processes) Trace(pid int) Trace { return proc.Trace(pid) }
+
 // Runs reports whether p, one of Descendants, has not ended.
 func (*Processes) Runs(p Process) bool {
 	now, err := proc.Process(p.PID)

@@ -178,15 +178,20 @@ func (r Root) Signals(pid int) (s Signals, err error) {
 		return s, err
 	}
 	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk", &s.Ignored: "SigIgn", &s.Caught: "SigCgt"} {
-		_, rest, _ := bytes.Cut(status, []byte("\n"+name+":\t"))
-		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		mask, err := strconv.ParseUint(string(line), 16, 64) // bit 0 is signal 1
+		mask, err := strconv.ParseUint(statusField(status, name), 16, 64) // bit 0 is signal 1
 		if err != nil {
 			return s, fmt.Errorf("its status lacks %s: %w", name, err)
 		}
 		*set = sig.Set(mask)
 	}
 	return s, nil
+}
+
+// statusField returns a field of a file of lines "NAME:\tVALUE", but not of the first.
+func statusField(text []byte, name string) string {
+	_, rest, _ := bytes.Cut(text, []byte("\n"+name+":\t"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(line)
 }
 
 // PtraceScope returns kernel.yama.ptrace_scope, 0 without Yama; see ptrace(2).

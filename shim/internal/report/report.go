@@ -55,7 +55,7 @@ type Stop struct {
 	Now          time.Time
 	InHold       Observation // from the last sample before the stop signal was sent
 	Latest       Observation // from the last sample
-	SentTo       string      // the server below the command that the signals went to; "": to the command
+	SentTo       []Worker    // the processes below the command that the first signal went to; nil: to the command
 	OtherProgram string      // the command's program if the preset's server was not found; "": it was
 	Told         sig.Signal  // the signal of --on-stop that was sent when the hold began; 0: none
 	OnStopUntil  time.Time   // when --on-stop ended, or was killed at the ceiling; zero: not yet
@@ -150,7 +150,7 @@ func (s *Stop) Late() []string {
 	case s.Ended == "":
 		what = stillHolding
 	case len(s.atWork()) > 0:
-		what = InWords("%s, and %s is still at work", s.exit(), workers(s.atWork()))
+		what = InWords("%s, and %s is still at work", s.exit(), Workers(s.atWork()))
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
@@ -226,8 +226,8 @@ func (s *Stop) course() (p phrases) {
 	for i, sent := range s.Sent {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
 		name := sent.Signal.String()
-		if i == 0 && s.SentTo != "" {
-			name = InWords("%s to %s", name, s.SentTo)
+		if i == 0 && len(s.SentTo) > 0 {
+			name = InWords("%s to %s", name, Workers(s.SentTo))
 		}
 		signals.put(atEnd, name)
 		signals.add(!atEnd, atTime, name, s.when(sent.At))

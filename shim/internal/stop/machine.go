@@ -60,8 +60,9 @@ type Machine struct {
 	nextStep       int    // an index into Record.Steps
 	loopStart      int    // the first step after the last forever; 0: none so far
 
-	readersWaited bool // what is left had readTime
-	killsRest     bool // the end of the linger is a KILL
+	lookedAt      time.Time // when the remaining processes were looked at last
+	readersWaited bool      // what is left had readTime
+	killsRest     bool      // the end of the linger is a KILL
 }
 
 // The deadlines, in the order in which onTick handles those that have passed.
@@ -101,6 +102,9 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 // HoldEnd returns when the hold ends at the latest, zero outside of a hold.
 func (m *Machine) HoldEnd() time.Time { return m.due[holdEnd] }
 
+// LingerEnd returns when lameduck leaves at the latest, zero unless it lingers.
+func (m *Machine) LingerEnd() time.Time { return m.due[lingerEnd] }
+
 // Replan goes on by the configuration for a server recognized after the start, even during the
 // hold: no signal of the schedule has been sent so far. The gate stays as it was.
 func (m *Machine) Replan(cfg Config) {
@@ -139,21 +143,19 @@ func (m *Machine) answer(e Event) {
 	case CommandExited:
 		m.onExit(e)
 	case OrphanReaped:
-		if m.state == Lingering {
-			m.signalRemaining() // the orphan's children may be ours now
-		}
+		m.onOrphan()
 	case NoneAtWork:
 		m.onNoneAtWork(e)
 	case NoChildren:
 		if m.state == Lingering {
 			m.finish()
 		}
-	case SentToServer:
+	case SentBelow:
 		if m.state == Stopping {
 			m.due[look] = m.now.Add(lookInterval)
 		}
-	case ServerEnded:
-		m.onServerEnded()
+	case BelowEnded:
+		m.onBelowEnded(e)
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
@@ -303,7 +305,7 @@ func (m *Machine) onTick() {
 			if m.state == Lingering {
 				m.signalRemaining()
 			} else {
-				m.do(LookForServer)
+				m.do(LookBelow)
 				m.due[look] = m.now.Add(lookInterval)
 			}
 		case lateReport:

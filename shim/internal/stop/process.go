@@ -1,0 +1,27 @@
+package stop
+
+import "github.com/lameduck-init/lameduck/shim/internal/sig"
+
+// ID tells a process from a later one with the same PID.
+type ID struct {
+	PID   int
+	Start uint64
+}
+
+// Process is a process below lameduck, as one look shows it.
+type Process struct {
+	ID
+	Parent, Group int
+	Stopped       bool       // by a signal, and handles no other until continued
+	Program       string     // base name of its executable; "": not known
+	Server        string     // the known server that it is; "": none
+	Asks          sig.Signal // asks this server to end; 0: as any other program
+	Handled       sig.Set    // it has handlers for them, or waits for them
+	Ignored       sig.Set
+}
+
+// shells go on with their next command when the present one has ended.
+var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
+
+// killers pass TERM on, and KILL what they run 2 s later.
+var killers = []string{"su", "runuser"}
