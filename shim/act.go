@@ -61,6 +61,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.ReportHold:
 		l.reportStop((*report.Stop).Continuation)
 	case stop.ReportLate:
+		l.stop.Untold = workers(l.history.Untold())
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
 		l.reportStop((*report.Stop).Conclusion)

@@ -87,10 +87,7 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 	}
 	below := l.history.Aim(s, server)
 	if !l.stopSent {
-		l.stop.SentTo, l.stop.OtherProgram = nil, ""
-		for _, p := range below {
-			l.stop.SentTo = append(l.stop.SentTo, worker(p))
-		}
+		l.stop.SentTo, l.stop.OtherProgram = workers(below), ""
 		if exe, argv := l.host.Program(l.command); server != "" && exe != "" && len(below) == 0 {
 			if found := preset.Match(exe, argv); found == nil || found.Name != server {
 				l.stop.OtherProgram = path.Base(exe)
@@ -100,9 +97,12 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 	return below
 }
 
-// worker names a process for the report.
-func worker(p stop.Process) report.Worker {
-	return report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID}
+// workers names processes for the report.
+func workers(list []stop.Process) (named []report.Worker) {
+	for _, p := range list {
+		named = append(named, report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID})
+	}
+	return named
 }
 
 // sendStep sends a signal of the schedule to the command, or to those below it. At a lull there is no time
@@ -178,9 +178,8 @@ func (l *loop) signalRemaining() {
 	}
 }
 
-// signalLast sends their signal to the remaining processes that do not handle it.
+// signalLast sends their signal to the remaining processes that do not handle it, as the last look showed them.
 func (l *loop) signalLast() {
-	l.look()
 	_, _, last := l.history.Left(time.Now(), l.machine.LingerEnd())
 	l.signalAll(last)
 }
@@ -209,7 +208,7 @@ func (l *loop) noteAtWork(atWork []stop.Order) {
 	}
 	for _, o := range atWork {
 		if isNew[o.PID] && o.PID > 0 { // -1: all of them, without /proc
-			l.stop.Workers = append(l.stop.Workers, worker(o.Process))
+			l.stop.Workers = append(l.stop.Workers, workers([]stop.Process{o.Process})...)
 		}
 	}
 }

@@ -76,8 +76,8 @@ func (ps *Processes) Handled(p Process) (handled, ignored sig.Set) {
 	switch {
 	case p.Threads > 1:
 		s.Caught |= s.Blocked
-	case !s.Caught.Has(sig.TERM) && p.PID > 0:
-		s.Caught |= proc.Awaited(p.PID).Without(s.Ignored)
+	case p.State == 'S' && !s.Caught.Has(sig.TERM):
+		s.Caught |= proc.Awaited(p.PID, s.Blocked).Without(s.Ignored)
 	}
 	return s.Caught, s.Ignored
 }

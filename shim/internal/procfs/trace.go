@@ -88,16 +88,20 @@ func (r Root) listeners(pid int) (n int) {
 }
 
 // Awaited returns the signals for which a process with one thread waits without a handler, by
-// sigwaitinfo(2) or signalfd(2). Which signals sigwaitinfo waits for is not shown: all of them.
-func (r Root) Awaited(pid int) (set sig.Set) {
-	if wchan, _ := os.ReadFile(r.path(pid, "wchan")); bytes.Contains(wchan, []byte("sigtimedwait")) {
+// sigwaitinfo(2) or, those that it blocks, by signalfd(2). Which ones sigwaitinfo waits for is not shown.
+func (r Root) Awaited(pid int, blocked sig.Set) (set sig.Set) {
+	wchan, _ := os.ReadFile(r.path(pid, "wchan"))
+	if bytes.Contains(wchan, []byte("sigtimedwait")) {
 		return ^sig.Set(0)
+	}
+	if blocked == 0 {
+		return 0
 	}
 	_, _ = r.EachTarget(pid, func(fd int, target []byte) {
 		if string(target) == "anon_inode:[signalfd]" {
 			info, _ := os.ReadFile(r.path(pid, "fdinfo/"+strconv.Itoa(fd)))
 			mask, _ := strconv.ParseUint(statusField(info, "sigmask"), 16, 64)
-			set |= sig.Set(mask)
+			set |= sig.Set(mask) & blocked
 		}
 	})
 	return set

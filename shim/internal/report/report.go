@@ -59,6 +59,7 @@ type Stop struct {
 	OtherProgram string      // the command's program if the preset's server was not found; "": it was
 	Told         sig.Signal  // the signal of --on-stop that was sent when the hold began; 0: none
 	OnStopUntil  time.Time   // when --on-stop ended, or was killed at the ceiling; zero: not yet
+	Untold       []Worker    // processes below the command that nobody has told to end, while it still ran
 	Workers      []Worker    // processes at work that the command has left behind, and lameduck waited for
 }
 

@@ -14,6 +14,8 @@ func (s *Stop) suggestion() string {
 	switch {
 	case s.ranOut():
 		return workersNeedTime
+	case len(s.Untold) > 0:
+		return InWords("nobody has told %s to end: --group (LAMEDUCK_GROUP) tells them, too", Workers(s.Untold))
 	case s.Systemd && s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second:
 		return "systemd signals every process of a unit without KillMode=mixed: set it, so that the command goes on serving"
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):

@@ -75,7 +75,7 @@ func (m *Machine) onOrphan() {
 // goes on: it may start them again, or sleep.
 func (m *Machine) onBelowEnded(e Event) {
 	m.due[look] = time.Time{}
-	if m.state != Stopping || !m.due[stepStart].IsZero() {
+	if !m.signals() || !m.due[stepStart].IsZero() {
 		return
 	}
 	wait := lookInterval

@@ -151,7 +151,7 @@ func (m *Machine) answer(e Event) {
 			m.finish()
 		}
 	case SentBelow:
-		if m.state == Stopping {
+		if m.signals() {
 			m.due[look] = m.now.Add(lookInterval)
 		}
 	case BelowEnded:
@@ -173,6 +173,9 @@ func (m *Machine) answer(e Event) {
 		m.onTick()
 	}
 }
+
+// signals reports whether signals of a stop are sent: also in state Running, where they are passed on at once.
+func (m *Machine) signals() bool { return m.state == Running || m.state == Stopping }
 
 // do adds an action about no signal in particular.
 func (m *Machine) do(v Verb) { m.doWith(v, 0) }

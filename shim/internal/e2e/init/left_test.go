@@ -139,6 +139,20 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
+// TestUntold: a command that waits for a worker that nobody tells to end lasts until KILL, and the report says
+// what is missing.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	box.Needs(t, "python3")
+	worker := filepath.Join(t.TempDir(), "worker.py")
+	testutil.Must(0, os.WriteFile(worker, []byte(pythonWorker), 0o644))
+	b := box.Boot(t, "--stop-schedule=TERM --grace-period=3s", "sh", "-c", `trap : TERM; "$@" & wait; wait`, "sh", "python3", worker, "SIG_DFL")
+	b.Out.Wait("up")
+	b.Stop()
+	b.Err.Wait("suggestion: nobody has told python3")
+	b.Err.Wait("--group (LAMEDUCK_GROUP)")
+}
+
 // node is a process of a random tree, and its words for the helper of that name.
 //
 //	handles   ends a moment after TERM, which it counts
