@@ -33,7 +33,7 @@ func (p Process) Stopped() bool { return p.State == 'T' }
 
 // Process reads the stat file of a process.
 func (r Root) Process(pid int) (Process, error) {
-	text, err := os.ReadFile(r.path(pid, "stat"))
+	text, err := r.readSmall(pid, "stat")
 	if err != nil {
 		return Process{}, err
 	}
@@ -44,7 +44,7 @@ func (r Root) Process(pid int) (Process, error) {
 // processor or for a disk.
 func (r Root) IsAsleep(pid int) bool {
 	err := numbers(r.path(pid, "task"), func(e entry) error {
-		text, err := os.ReadFile(r.path(pid, "task/"+strconv.Itoa(e.number)+"/stat"))
+		text, err := r.readSmall(pid, "task/"+strconv.Itoa(e.number)+"/stat")
 		if Gone(err) {
 			return nil
 		}
@@ -173,7 +173,7 @@ type Signals struct{ Blocked, Ignored, Caught sig.Set }
 
 // Signals returns what a process does with signals.
 func (r Root) Signals(pid int) (s Signals, err error) {
-	status, err := os.ReadFile(r.path(pid, "status"))
+	status, err := r.readSmall(pid, "status")
 	if err != nil {
 		return s, err
 	}

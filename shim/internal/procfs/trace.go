@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -39,7 +38,7 @@ func (r Root) Trace(pid int) Trace {
 		if threads++; threads > maxThreads {
 			return errEnough
 		}
-		status, err := os.ReadFile(r.path(pid, "task/"+strconv.Itoa(e.number)+"/status"))
+		status, err := r.readSmall(pid, "task/"+strconv.Itoa(e.number)+"/status")
 		t.add(status)
 		return err
 	})
@@ -90,7 +89,7 @@ func (r Root) listeners(pid int) (n int) {
 // Awaited returns the signals for which a process with one thread waits without a handler, by
 // sigwaitinfo(2) or, those that it blocks, by signalfd(2). Which ones sigwaitinfo waits for is not shown.
 func (r Root) Awaited(pid int, blocked sig.Set) (set sig.Set) {
-	wchan, _ := os.ReadFile(r.path(pid, "wchan"))
+	wchan, _ := r.readSmall(pid, "wchan")
 	if bytes.Contains(wchan, []byte("sigtimedwait")) {
 		return ^sig.Set(0)
 	}
@@ -99,7 +98,7 @@ func (r Root) Awaited(pid int, blocked sig.Set) (set sig.Set) {
 	}
 	_, _ = r.EachTarget(pid, func(fd int, target []byte) {
 		if string(target) == "anon_inode:[signalfd]" {
-			info, _ := os.ReadFile(r.path(pid, "fdinfo/"+strconv.Itoa(fd)))
+			info, _ := r.readSmall(pid, "fdinfo/"+strconv.Itoa(fd))
 			mask, _ := strconv.ParseUint(statusField(info, "sigmask"), 16, 64)
 			set |= sig.Set(mask) & blocked
 		}
