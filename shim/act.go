@@ -64,6 +64,7 @@ func (l *loop) act(a stop.Action) {
 		l.stop.Untold = workers(l.history.Untold())
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
+		l.stop.Deaf = l.deaf()
 		l.reportStop((*report.Stop).Conclusion)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
@@ -99,12 +100,12 @@ func (l *loop) exit(a stop.Action) {
 func (l *loop) warnNotHeld(s sig.Signal) {
 	l.look()
 	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
-	if !l.history.Accepts(s) && l.history.Accepts(sig.TERM) {
+	if !l.accept(s) && l.accept(sig.TERM) {
 		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
 			"since the command handles TERM alone", s)
 	}
 	passed := "was passed on at once, and "
-	if requests.Has(s) && !l.history.Accepts(s) {
+	if requests.Has(s) && !l.accept(s) {
 		passed = ""
 	}
 	l.log(Warn, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)

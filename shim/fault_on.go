@@ -73,7 +73,7 @@ func (f faultyProcesses) Kill(pid int, s sig.Signal) error {
 	return f.processes.Kill(pid, s)
 }
 
-func (f faultyProcesses) Handled(p proc.Process) (handled, ignored sig.Set) {
+func (f faultyProcesses) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
 	f.fault("Handled")
 	return f.processes.Handled(p)
 }

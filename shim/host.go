@@ -62,7 +62,7 @@ type processes interface {
 	Tell(target int, s sig.Signal) (told bool, err error)
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
-	Handled(p proc.Process) (handled, ignored sig.Set)
+	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
 	Trace(pid int) proc.Trace
 	Program(pid int) (exe string, argv []string)
 	Runs(p proc.Process) bool
@@ -86,6 +86,9 @@ func newHost(p *plan.Plan) host {
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
+	if p.Hook {
+		processes.Beside = proc.First()
+	}
 	var listener *health.Listener
 	var own *health.Conns
 	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.OnStop.Request != nil} {

@@ -340,6 +340,8 @@ func (l *loop) handle(e stop.Event) {
 	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
 	case e.Kind == stop.SignalArrived && mayStop:
 		l.identify(e.Signal)
+	case e.Kind == stop.PreStop:
+		l.identify(sig.TERM)
 	case before == stop.Holding && !searched:
 		l.identify(0) // an entrypoint script may execute the server as late as now
 	}

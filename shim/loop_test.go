@@ -348,11 +348,11 @@ func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Runs(p proc.Process) bool              { return w.find(p.PID) >= 0 }
 func (w *world) Ticks() uint64                         { return 1 }
 func (w *world) Trace(int) proc.Trace                  { return proc.Trace{} }
-func (w *world) Handled(p proc.Process) (handled, ignored sig.Set) {
+func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
 	if i := w.find(p.PID); i >= 0 {
-		return w.rest[i].handles, 0
+		return w.rest[i].handles, 0, 0
 	}
-	return w.catches, 0
+	return w.catches, 0, 0
 }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
 	if !w.catches.Has(s) {

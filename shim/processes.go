@@ -62,7 +62,8 @@ func (l *loop) process(p proc.Process) stop.Process {
 	shown := stop.Process{
 		ID: stop.ID{PID: p.PID, Start: p.Start}, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
 	}
-	shown.Handled, shown.Ignored = l.host.Handled(p)
+	shown.Handled, shown.Awaited, shown.Ignored = l.host.Handled(p)
+	shown.Handled |= shown.Awaited
 	exe, argv := l.host.Program(p.PID)
 	if exe != "" {
 		shown.Program = path.Base(exe)
@@ -116,12 +117,19 @@ func (l *loop) sendStep(s sig.Signal) {
 		sent = !isRefusal(l.signal(stop.Order{Process: p, Signal: s})) || sent
 	}
 	switch at := l.host.Ticks(); {
+	case l.plan.Hook && s == sig.KILL: // no signal of its own PID namespace kills PID 1, but the end of the others may
+		for _, p := range l.host.Descendants() {
+			l.host.KillDescendant(p, s)
+		}
 	case sent:
 		l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
-	case isRefusal(l.send(s)):
+	case l.plan.Hook && !l.mayReach(s), isRefusal(l.send(s)):
 		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
 	default:
 		l.noteSent(s, at)
+		if l.plan.Hook {
+			l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
+		}
 	}
 	if !sent && !l.stopSent {
 		l.stop.SentTo = nil
@@ -136,6 +144,30 @@ func (l *loop) noteSent(s sig.Signal, at uint64) {
 		group = l.group
 	}
 	l.history.SignaledCommand(s, group, at)
+}
+
+// deaf returns the program of PID 1 if it does not handle the signal that follows the return of a hook, "" if
+// it does.
+func (l *loop) deaf() string {
+	if !l.plan.Hook {
+		return ""
+	}
+	l.look()
+	if command, _ := l.history.Command(); command.PID == 1 && !command.Handled.Has(sig.TERM) {
+		return command.Program
+	}
+	return ""
+}
+
+// mayReach reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
+// handles.
+func (l *loop) mayReach(s sig.Signal) bool {
+	command, seen := l.history.Command()
+	if seen && (command.PID != 1 || command.Handled.Has(s)) {
+		return true
+	}
+	l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+	return false
 }
 
 // isRefusal reports whether a signal was not sent although there is a process to send it to.
@@ -163,7 +195,10 @@ func (l *loop) lookBelow() {
 			return
 		}
 	}
-	l.pending = append(l.pending, stop.Event{Kind: stop.BelowEnded, Waiting: l.history.CommandIsShell()})
+	if below := l.history.Below(); len(below) > 0 {
+		command, _ := l.history.Command()
+		l.pending = append(l.pending, stop.Event{Kind: stop.BelowEnded, Waiting: command.IsShell()})
+	}
 }
 
 // signalRemaining sends their signal to the processes that the command has left behind, those whose turn
@@ -217,16 +252,17 @@ func (l *loop) noteAtWork(atWork []stop.Order) {
 // sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
 // would end most processes.
 func (l *loop) tell(s sig.Signal) {
-	l.look()
 	target, name := l.command, l.plan.Told()
-	if below := l.aim(s); len(below) > 0 {
-		target, name = below[0].PID, report.Workers(l.stop.SentTo)
-	}
 	switch {
 	case l.plan.Hook:
-		target = 1
+		target = max(l.command, 1)
 	case l.grouped():
 		target = -l.group
+	default:
+		l.look()
+		if below := l.aim(s); len(below) > 0 {
+			target, name = below[0].PID, report.Workers(l.stop.SentTo)
+		}
 	}
 	told, err := l.host.Tell(target, s)
 	switch {
@@ -237,6 +273,13 @@ func (l *loop) tell(s sig.Signal) {
 	default:
 		l.stop.Told = s
 	}
+}
+
+// accept reports whether the command handles s, or ignores it, so that s does not end it. A command that was
+// not seen is taken to accept everything.
+func (l *loop) accept(s sig.Signal) bool {
+	command, seen := l.history.Command()
+	return !seen || (command.Handled | command.Ignored).Has(s)
 }
 
 // requests are the signals by which processes ask others for something else than their end.
@@ -254,7 +297,7 @@ func (l *loop) forward(s sig.Signal) {
 	}
 	l.look()
 	switch server, found := l.history.Server(s); {
-	case l.history.Accepts(s):
+	case l.accept(s):
 		l.accepts = l.accepts.With(s)
 		l.send(s)
 	case found && server.Handled.Has(s):

@@ -102,20 +102,51 @@ func (r Root) Processes() (pids []int, err error) {
 // The list is nil if /proc cannot be read, and comes with an error if processes are hidden
 // or cannot be read.
 func (r Root) Descendants() ([]Process, error) {
+	return r.family(func(p Process) bool { return p.Parent == os.Getpid() })
+}
+
+// Below lists a process and its descendants, as Descendants does.
+func (r Root) Below(pid int) ([]Process, error) {
+	return r.family(func(p Process) bool { return p.PID == pid })
+}
+
+// family lists the processes of a kind and their descendants, parents before their children.
+func (r Root) family(isOldest func(Process) bool) ([]Process, error) {
 	pids, err := r.Processes()
 	if pids == nil {
 		return nil, err
 	}
 	all, unreadable := r.processes(pids)
+	family := []Process{}
 	children := map[int][]Process{}
 	for _, p := range all {
-		children[p.Parent] = append(children[p.Parent], p)
+		if isOldest(p) {
+			family = append(family, p)
+		} else {
+			children[p.Parent] = append(children[p.Parent], p)
+		}
 	}
-	family := append([]Process{}, children[os.Getpid()]...)
 	for i := 0; i < len(family); i++ {
 		family = append(family, children[family[i].PID]...)
 	}
 	return family, cmp.Or(err, unreadable)
+}
+
+// First returns the process that runs the container in which we were started from outside: PID 1, or, where
+// several containers share a PID namespace, the oldest in our control groups. It is 0 if there is none.
+func (r Root) First() (pid int) {
+	if r.CheckNamespace() != nil || r.SharesCgroups(1) {
+		return 1
+	}
+	pids, _ := r.Processes()
+	all, _ := r.processes(pids)
+	oldest := uint64(math.MaxUint64)
+	for _, p := range all {
+		if p.PID != os.Getpid() && p.Start < oldest && r.SharesCgroups(p.PID) {
+			pid, oldest = p.PID, p.Start
+		}
+	}
+	return pid
 }
 
 // processes reads the processes of pids that have not ended meanwhile.

@@ -91,6 +91,8 @@ func (s *Stop) change(step string) {
 			s.Now = w.EndedAt
 		}
 		s.Workers = append(s.Workers, w)
+	case "steps":
+		s.Steps, _ = stop.ParseSchedule(words[1])
 	case "untold":
 		s.Untold = []Worker{{Program: "node", PID: 12}, {Program: "node", PID: 13}}
 	case "sent-to":

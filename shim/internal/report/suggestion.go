@@ -12,6 +12,13 @@ func (s *Stop) suggestion() string {
 	inFlight := s.inFlight()
 	settled := s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
 	switch {
+	case s.Deaf != "" && len(s.Sent) == 0:
+		below := ""
+		if len(s.Steps) == 0 {
+			below = "; --preset=auto (LAMEDUCK_PRESET) tells the server below it"
+		}
+		return InWords("PID 1 (%s) ignores TERM: the stop ends by KILL, %s from now%s",
+			s.Deaf, s.Grace-s.after(s.Now).Round(time.Second), below)
 	case s.ranOut():
 		return workersNeedTime
 	case len(s.Untold) > 0:

@@ -41,7 +41,7 @@ const (
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
-	SentBelow                    // a signal of the schedule went to processes below the command
+	SentBelow                    // a signal of the schedule went to processes below the command, or a hook has sent it
 	BelowEnded                   // those have ended
 	NoneAtWork                   // of what the command has left behind, nothing handles its signal
 )

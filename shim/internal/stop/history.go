@@ -148,7 +148,8 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 //
 // That is whoever handles it, from the top. A shell gets it even so, since it would go on with its next
 // command. Any other program may be what those below it write to, or what they live by: it gets the
-// signal when they have ended.
+// signal when they have ended. So does an init as PID 1, which waits for signals to pass them on, and whose
+// end is that of all.
 func (h *History) Aim(s sig.Signal, server string) (list []Process) {
 	if !h.begun {
 		h.below = h.aim(s, server)
@@ -171,7 +172,8 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 			return found[:1]
 		}
 	}
-	if server != "" && c.Server == server || c.takes(s) && !slices.Contains(killers, c.Program) || c.isShell(s) {
+	isLast := slices.Contains(killers, c.Program) || c.PID == 1 && c.Awaited.Has(s)
+	if server != "" && c.Server == server || c.takes(s) && !isLast || c.isShell(s) {
 		return nil
 	}
 	return h.topmost(h.children[c.PID], func(m *member) bool { return m.Handled.Has(s) })
@@ -182,9 +184,10 @@ func (m *member) takes(s sig.Signal) bool {
 	return m.Handled.Has(s) && (s != sig.INT || m.Handled.Has(sig.TERM))
 }
 
-// isShell reports whether a process is a shell that s would end.
+// isShell reports whether a process is a shell that s would end. Signals that PID 1 does not handle do not
+// end it.
 func (m *member) isShell(s sig.Signal) bool {
-	return slices.Contains(shells, m.Program) && !m.Handled.Has(s) && !m.Ignored.Has(s)
+	return m.IsShell() && !m.Handled.Has(s) && !m.Ignored.Has(s) && m.PID != 1
 }
 
 // topmost returns the topmost processes among some and their descendants that are of a kind.
@@ -227,10 +230,12 @@ func (h *History) Server(s sig.Signal) (server Process, found bool) {
 	return servers[0].Process, true
 }
 
-// Accepts reports whether the command handles s, or ignores it, so that s would not end it. A command that
-// was not seen is taken to accept everything.
-func (h *History) Accepts(s sig.Signal) bool {
-	return h.command == nil || h.command.Handled.Has(s) || h.command.Ignored.Has(s)
+// Command returns the command, as the last look showed it, if one did.
+func (h *History) Command() (command Process, seen bool) {
+	if h.command == nil {
+		return command, false
+	}
+	return h.command.Process, true
 }
 
 // Below returns the processes that Aim has returned.
@@ -239,11 +244,6 @@ func (h *History) Below() (ids []ID) {
 		ids = append(ids, m.ID)
 	}
 	return ids
-}
-
-// CommandIsShell reports whether the command is a shell, which would go on with its next command.
-func (h *History) CommandIsShell() bool {
-	return h.command != nil && slices.Contains(shells, h.command.Program)
 }
 
 // Signaled notes that lameduck has sent a process a signal of the stop.

@@ -71,8 +71,20 @@ func (m *Machine) onOrphan() {
 	}
 }
 
+// onSentBelow looks whether the processes that were signaled have ended. A hook reports its signal at once,
+// since the end of PID 1 ends the hook.
+func (m *Machine) onSentBelow() {
+	if !m.signals() {
+		return
+	}
+	m.due[look] = m.now.Add(lookInterval)
+	if m.cfg.StopsBeside && len(m.record.Sent) == 1 {
+		m.do(ReportEnd)
+	}
+}
+
 // onBelowEnded has a command sent TERM that outlives those below it that were signaled, unless the schedule
-// goes on: it may start them again, or sleep.
+// goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
 func (m *Machine) onBelowEnded(e Event) {
 	m.due[look] = time.Time{}
 	if !m.signals() || !m.due[stepStart].IsZero() {
@@ -81,6 +93,10 @@ func (m *Machine) onBelowEnded(e Event) {
 	wait := lookInterval
 	if e.Waiting {
 		wait = wrapperTime
+	}
+	if m.cfg.StopsBeside {
+		m.due[lateReport] = m.now.Add(wrapperTime)
+		return
 	}
 	m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wait}, {Signal: sig.TERM}})
 	m.runSteps()

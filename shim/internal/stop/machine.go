@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -30,6 +31,7 @@ type Config struct {
 	HealthListener      bool          // a health listener runs
 	StdinIsTerminal     bool          // WINCH then reports a new window size
 
+	StopsBeside     bool // a hook stops the command, PID 1, which it is not the parent of
 	ExitEndsCommand bool // lameduck is PID 1: the kernel kills the command at lameduck's exit
 
 	JobControl     bool // lameduck may be a job of a shell: stop with the command
@@ -109,8 +111,8 @@ func (m *Machine) LingerEnd() time.Time { return m.due[lingerEnd] }
 // hold: no signal of the schedule has been sent so far. The gate stays as it was.
 func (m *Machine) Replan(cfg Config) {
 	m.cfg = cfg
-	if s := m.record.Trigger; m.state == Holding && s != 0 {
-		m.record.Steps = m.cfg.ScheduleFor(s)
+	if m.state == Holding && len(m.record.Steps) > 0 {
+		m.record.Steps = m.cfg.ScheduleFor(cmp.Or(m.record.Trigger, sig.TERM))
 	}
 }
 
@@ -151,9 +153,7 @@ func (m *Machine) answer(e Event) {
 			m.finish()
 		}
 	case SentBelow:
-		if m.signals() {
-			m.due[look] = m.now.Add(lookInterval)
-		}
+		m.onSentBelow()
 	case BelowEnded:
 		m.onBelowEnded(e)
 	case Sampled:
@@ -166,9 +166,13 @@ func (m *Machine) answer(e Event) {
 	case Refused:
 		m.onRefused(e.Signal)
 	case PreStop:
-		if m.state == Starting {
-			m.beginHold()
+		if m.state != Starting {
+			return
 		}
+		if m.cfg.StopsBeside {
+			m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
+		}
+		m.beginHold()
 	default:
 		m.onTick()
 	}
@@ -229,6 +233,8 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 		m.endHold(Interrupt)
 	case m.state == Holding:
 		m.endHold(SecondSignal)
+	case m.cfg.StopsBeside:
+		m.finish()
 	case !m.due[stepStart].IsZero(): // after the last step, no signal is sent again
 		m.runSteps()
 	}
@@ -312,6 +318,10 @@ func (m *Machine) onTick() {
 				m.due[look] = m.now.Add(lookInterval)
 			}
 		case lateReport:
+			if m.cfg.StopsBeside {
+				m.finish()
+				return
+			}
 			m.do(ReportLate)
 		case longHold:
 			m.due[longHold] = m.now.Add(holdReports)

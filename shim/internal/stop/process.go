@@ -1,6 +1,10 @@
 package stop
 
-import "github.com/lameduck-init/lameduck/shim/internal/sig"
+import (
+	"slices"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
 
 // ID tells a process from a later one with the same PID.
 type ID struct {
@@ -17,10 +21,14 @@ type Process struct {
 	Server        string     // the known server that it is; "": none
 	Asks          sig.Signal // asks this server to end; 0: as any other program
 	Handled       sig.Set    // it has handlers for them, or waits for them
+	Awaited       sig.Set    // it waits for them, without handlers
 	Ignored       sig.Set
 }
 
-// shells go on with their next command when the present one has ended.
+// IsShell reports whether a process is a shell, which goes on with its next command when the present one has
+// ended.
+func (p *Process) IsShell() bool { return slices.Contains(shells, p.Program) }
+
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
 // killers pass TERM on, and KILL what they run 2 s later.
