@@ -128,7 +128,11 @@ func TestWrappers(t *testing.T) {
 				start := b.Stop()
 				code := b.WaitExit()
 				said := strings.Join(b.Out.Texts(), " ")
-				if took := time.Since(start); !strings.Contains(said, "clean") || strings.Contains(said, "second") || took > 5*time.Second {
+				limit := 5 * time.Second
+				if c["case"] == "tells nobody" { // a thread of the worker's runtime may have run meanwhile
+					limit = 20 * time.Second
+				}
+				if took := time.Since(start); !strings.Contains(said, "clean") || strings.Contains(said, "second") || took > limit {
 					t.Errorf("%q: %v, %s; %v", flags, took, said, b.Err.All())
 				}
 				if !strings.HasSuffix(said, "clean") || fmt.Sprint(code) != c["code"] && !strings.Contains(flags, "group") {
