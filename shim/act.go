@@ -64,7 +64,7 @@ func (l *loop) act(a stop.Action) {
 		l.stop.Untold = workers(l.history.Untold())
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
-		l.stop.Deaf = l.deaf()
+		l.noteDeaf()
 		l.reportStop((*report.Stop).Conclusion)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)

@@ -65,7 +65,6 @@ type processes interface {
 	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
 	Trace(pid int) proc.Trace
 	Program(pid int) (exe string, argv []string)
-	Runs(p proc.Process) bool
 	Ticks() uint64
 
 	StopSelf(s sig.Signal)

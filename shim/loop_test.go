@@ -345,7 +345,6 @@ func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { w.started = true }
-func (w *world) Runs(p proc.Process) bool              { return w.find(p.PID) >= 0 }
 func (w *world) Ticks() uint64                         { return 1 }
 func (w *world) Trace(int) proc.Trace                  { return proc.Trace{} }
 func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {

@@ -89,10 +89,8 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 	below := l.history.Aim(s, server)
 	if !l.stopSent {
 		l.stop.SentTo, l.stop.OtherProgram = workers(below), ""
-		if exe, argv := l.host.Program(l.command); server != "" && exe != "" && len(below) == 0 {
-			if found := preset.Match(exe, argv); found == nil || found.Name != server {
-				l.stop.OtherProgram = path.Base(exe)
-			}
+		if command, _ := l.history.Command(); command.Server != server && len(below) == 0 {
+			l.stop.OtherProgram = command.Program
 		}
 	}
 	return below
@@ -123,7 +121,10 @@ func (l *loop) sendStep(s sig.Signal) {
 		}
 	case sent:
 		l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
-	case l.plan.Hook && !l.mayReach(s), isRefusal(l.send(s)):
+	case l.plan.Hook && !l.reaches(s):
+		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
+	case isRefusal(l.send(s)):
 		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
 	default:
 		l.noteSent(s, at)
@@ -146,28 +147,23 @@ func (l *loop) noteSent(s sig.Signal, at uint64) {
 	l.history.SignaledCommand(s, group, at)
 }
 
-// deaf returns the program of PID 1 if it does not handle the signal that follows the return of a hook, "" if
-// it does.
-func (l *loop) deaf() string {
-	if !l.plan.Hook {
-		return ""
-	}
-	l.look()
-	if command, _ := l.history.Command(); command.PID == 1 && !command.Handled.Has(sig.TERM) {
-		return command.Program
-	}
-	return ""
+// reaches reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
+// handles.
+func (l *loop) reaches(s sig.Signal) bool {
+	command, seen := l.history.Command()
+	return seen && (command.PID != 1 || command.Handled.Has(s))
 }
 
-// mayReach reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
-// handles.
-func (l *loop) mayReach(s sig.Signal) bool {
-	command, seen := l.history.Command()
-	if seen && (command.PID != 1 || command.Handled.Has(s)) {
-		return true
+// noteDeaf notes, for the report of a hook, the program of a PID 1 that TERM does not reach.
+func (l *loop) noteDeaf() {
+	if !l.plan.Hook {
+		return
 	}
-	l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
-	return false
+	l.look()
+	if !l.reaches(sig.TERM) {
+		command, _ := l.history.Command()
+		l.stop.Deaf = command.Program
+	}
 }
 
 // isRefusal reports whether a signal was not sent although there is a process to send it to.
@@ -190,12 +186,8 @@ func (l *loop) signal(o stop.Order) error {
 
 // lookBelow tells the machine when the processes below the command have ended that the schedule is for.
 func (l *loop) lookBelow() {
-	for _, id := range l.history.Below() {
-		if l.host.Runs(proc.Process{PID: id.PID, Start: id.Start}) {
-			return
-		}
-	}
-	if below := l.history.Below(); len(below) > 0 {
+	l.look()
+	if len(l.stop.SentTo) > 0 && len(l.history.Below()) == 0 {
 		command, _ := l.history.Command()
 		l.pending = append(l.pending, stop.Event{Kind: stop.BelowEnded, Waiting: command.IsShell()})
 	}

@@ -95,12 +95,6 @@ type Trace = procfs.Trace
 // Trace returns the present trace of a process.
 func (*Processes) Trace(pid int) Trace { return proc.Trace(pid) }
 
-// Runs reports whether p, one of Descendants, has not ended.
-func (*Processes) Runs(p Process) bool {
-	now, err := proc.Process(p.PID)
-	return err == nil && now.Start == p.Start && !now.Dead()
-}
-
 // Ticks returns the time in the unit of Process.Start, USER_HZ: a hundredth of a second.
 func (*Processes) Ticks() uint64 {
 	var now unix.Timespec

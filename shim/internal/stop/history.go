@@ -150,10 +150,15 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 // command. Any other program may be what those below it write to, or what they live by: it gets the
 // signal when they have ended. So does an init as PID 1, which waits for signals to pass them on, and whose
 // end is that of all.
-func (h *History) Aim(s sig.Signal, server string) (list []Process) {
+func (h *History) Aim(s sig.Signal, server string) []Process {
 	if !h.begun {
 		h.below = h.aim(s, server)
 	}
+	return h.Below()
+}
+
+// Below returns the processes that Aim has returned and that have not ended.
+func (h *History) Below() (list []Process) {
 	for _, m := range h.below {
 		if h.present[m.PID] == m {
 			list = append(list, m.Process)
@@ -236,14 +241,6 @@ func (h *History) Command() (command Process, seen bool) {
 		return command, false
 	}
 	return h.command.Process, true
-}
-
-// Below returns the processes that Aim has returned.
-func (h *History) Below() (ids []ID) {
-	for _, m := range h.below {
-		ids = append(ids, m.ID)
-	}
-	return ids
 }
 
 // Signaled notes that lameduck has sent a process a signal of the stop.
