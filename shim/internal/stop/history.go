@@ -111,10 +111,10 @@ func (h *History) noteHandler(m *member) {
 		s = to
 	}
 	handles := m.Handled.Has(s)
-	if handles || !m.works || !h.begun {
+	m.works = handles || m.works && h.begun
+	if handles || !m.works {
 		m.signal = s
 	}
-	m.works = handles || m.works && h.begun
 }
 
 // takeTraces takes the traces of the processes that another than lameduck may signal.
@@ -355,7 +355,7 @@ func isUntouched(before, is Trace) bool {
 // Untold returns the processes at work below the command that certainly nobody has told to end.
 func (h *History) Untold() (list []Process) {
 	for _, m := range h.order {
-		if m != h.command && m.works && !h.wasSignaled(m) && m.before.Known && isUntouched(m.before, h.trace(m.PID)) {
+		if m.works && m.before.Known && isUntouched(m.before, h.trace(m.PID)) {
 			list = append(list, m.Process)
 		}
 	}

@@ -30,7 +30,8 @@ import (
 //	restarts starts its child again when that has ended; without a handler
 //
 // And, besides: ticks (its threads run all the time), listens (and closes its listener at TERM), lives
-// by its parent (parent: it is cut when the parent ends).
+// by its parent (parent: it is cut when the parent ends), stopped (and does nothing until it is continued).
+// A tree after "all" gets TERM from somebody else, and nothing from lameduck until the command has ended.
 type actor struct {
 	stop.Process
 	words    []string
@@ -38,6 +39,7 @@ type actor struct {
 	terms    int
 	endsAt   time.Duration // 0: not yet known
 	ended    bool
+	pending  bool // it is stopped, and has TERM to handle
 	restarts int
 	switches uint64
 }
@@ -52,6 +54,8 @@ type stage struct {
 	now     time.Duration
 	history *stop.History
 	said    []string // orders and ends, with their times
+
+	toldByOthers bool
 }
 
 // newStage reads a tree: each process with its children in parentheses, NAME.WORD.WORD.
@@ -64,9 +68,12 @@ func newStage(text string) *stage {
 			parents = append(parents, p.all[len(p.all)-1])
 		case ")":
 			parents = parents[:len(parents)-1]
+		case "all":
+			p.toldByOthers = true
 		default:
 			words := strings.Split(word, ".")
 			a := &actor{words: words}
+			a.Stopped = a.is("stopped")
 			a.PID, a.Parent, a.Program = 100+len(p.all), 1, strings.TrimRight(words[0], "0123456789")
 			if parent := parents[len(parents)-1]; parent != nil {
 				a.Parent = parent.PID
@@ -99,7 +106,7 @@ func (p *stage) list() (list []stop.Process) {
 
 func (p *stage) trace(pid int) stop.Trace {
 	a := p.all[pid-100]
-	t := stop.Trace{Known: true, Idle: !a.is("ticks"), Switches: a.switches}
+	t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
 	if a.is("listens") && a.terms == 0 {
 		t.Listeners = 1
 	}
@@ -116,6 +123,10 @@ func (p *stage) say(format string, args ...any) {
 // term is TERM's arrival at a process.
 func (p *stage) term(a *actor) {
 	if a.ended || a.is("deaf") || a.is("ignores") && a.terms > 0 {
+		return
+	}
+	if a.Stopped {
+		a.pending = true
 		return
 	}
 	a.terms++
@@ -189,6 +200,7 @@ func (p *stage) order(processes []stop.Process) {
 	for _, to := range processes {
 		p.say("TERM %s", p.all[to.PID-100].words[0])
 		p.history.Signaled(to.ID)
+		p.all[to.PID-100].Stopped = false // CONT follows
 		p.term(p.all[to.PID-100])
 	}
 }
@@ -211,7 +223,11 @@ func (p *stage) run() {
 	if len(below) == 0 {
 		below = []stop.Process{command.Process}
 	}
-	p.order(below)
+	if p.toldByOthers {
+		p.tell(p.all[:1], true)
+	} else {
+		p.order(below)
+	}
 	told, idle := below[0].PID == command.PID, 0
 	for ; p.now < 29*time.Second; p.step(look) {
 		pid := command.PID
@@ -288,6 +304,10 @@ func TestHistories(t *testing.T) {
 		sh(master.waits(one.works two.works))   | 0 TERM sh, 0 TERM master, 1.5 two clean, 1.5 one clean
 		sh(one.works two.slow)                  | 0 TERM sh, 0 TERM one, 0 TERM two, 1.5 one clean, 6 two clean
 
+		npm.tells(sh(app.works.ticks))          | 0 TERM npm, 0 TERM app, 1.5 app clean
+		bash.tells(app.works.stopped)           | 0 TERM bash, 14.5 TERM app, 16 app clean
+		all bash.exits(app.works)               | 1.5 app clean
+
 		# Programs whose handler goes at the first signal.
 		sh(app.once)                            | 0 TERM sh, 0 TERM app, 1.5 app clean
 		sh(app.ignores)                         | 0 TERM sh, 0 TERM app, 1.5 app clean
@@ -305,5 +325,30 @@ func TestHistories(t *testing.T) {
 		if got := strings.Join(p.said, ", "); got != cells[1] {
 			t.Errorf("%s:\n  %s\nwant\n  %s", cells[0], got, cells[1])
 		}
+	}
+}
+
+// TestGroup: the signal of a process group reaches its members of that moment that do not ignore it.
+func TestGroup(t *testing.T) {
+	h := stop.NewHistory(sig.Rewrites{}, func(int) stop.Trace { return stop.Trace{} })
+	terms := sig.SetOf(sig.TERM)
+	list := []stop.Process{
+		{ID: stop.ID{PID: 7, Start: 1}, Group: 7},
+		{ID: stop.ID{PID: 8, Start: 2}, Group: 7, Handled: terms},
+		{ID: stop.ID{PID: 9, Start: 2}, Group: 9, Handled: terms},
+		{ID: stop.ID{PID: 10, Start: 2}, Group: 7, Handled: terms, Ignored: sig.SetOf(sig.INT)},
+		{ID: stop.ID{PID: 11, Start: 2}, Group: 7, Handled: terms, Stopped: true},
+		{ID: stop.ID{PID: 12, Start: 11}, Group: 7, Handled: terms},
+	}
+	h.Look(7, list)
+	h.SignaledCommand(sig.INT, 7, 10)
+	h.Look(0, list[1:])
+	orders, atWork, _ := h.Left(epoch, epoch.Add(time.Minute))
+	var got []string
+	for _, o := range orders {
+		got = append(got, fmt.Sprint(o.Signal, " ", o.PID))
+	}
+	if want := "TERM 9, TERM 10, CONT 11, TERM 12"; strings.Join(got, ", ") != want || len(atWork) != 5 {
+		t.Errorf("%v, %d at work; want %s", got, len(atWork), want)
 	}
 }

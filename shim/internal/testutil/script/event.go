@@ -27,8 +27,9 @@ var kinds = map[string]stop.Kind{
 //	orphan            another process ends
 //	sample STATE...   a sample of the traffic, with the number of requests at risk, and with
 //	                  "stale" and "waiting" (for others)
+//	refused [NAME]    the kernel refuses a signal
 //
-// and tick, started, childless, hold, on-stop, refused, sent-below, below-ended and none-at-work.
+// and tick, started, childless, hold, on-stop, sent-below, below-ended and none-at-work.
 func ParseEvent(text string) (e stop.Event, err error) {
 	word, rest, _ := strings.Cut(text, " ")
 	kind, known := kinds[word]
@@ -39,7 +40,7 @@ func ParseEvent(text string) (e stop.Event, err error) {
 		e.Signal, err = sig.Parse(word)
 	case word == "exit":
 		e.Code, err = strconv.Atoi(rest)
-	case kind == stop.CommandExited, kind == stop.CommandStopped:
+	case kind == stop.CommandExited, kind == stop.CommandStopped, kind == stop.Refused && rest != "":
 		e.Signal, err = sig.Parse(rest)
 	case kind == stop.Sampled:
 		err = parseSample(&e, strings.Fields(rest))
