@@ -144,13 +144,17 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 }
 
 // Aim returns the processes below the command that a signal of the schedule is for, with the known
-// server that the command is or has below it, if any. It returns none if the signal is for the command.
+// server that the command is or has below it, if any. It returns none if the signal is for the command, as
+// KILL is.
 //
 // That is whoever handles it, from the top. A shell gets it even so, since it would go on with its next
 // command. Any other program may be what those below it write to, or what they live by: it gets the
 // signal when they have ended. So does an init as PID 1, which waits for signals to pass them on, and whose
 // end is that of all.
 func (h *History) Aim(s sig.Signal, server string) []Process {
+	if s == sig.KILL {
+		return nil
+	}
 	if !h.begun {
 		h.below = h.aim(s, server)
 	}
@@ -169,7 +173,7 @@ func (h *History) Below() (list []Process) {
 
 func (h *History) aim(s sig.Signal, server string) []*member {
 	c := h.command
-	if c == nil || c.Program == "" || s == sig.KILL {
+	if c == nil || c.Program == "" {
 		return nil
 	}
 	if server != "" && c.Server != server && !c.takes(s) {
