@@ -19,7 +19,7 @@ import (
 func (l *loop) act(a stop.Action) {
 	switch a.Verb {
 	case stop.Forward:
-		l.send(a.Signal)
+		l.forward(a.Signal)
 	case stop.Send:
 		l.sendStep(a.Signal)
 	case stop.Tell:
@@ -37,15 +37,15 @@ func (l *loop) act(a stop.Action) {
 			l.host.StopSelf(sig.TSTP)
 		}
 	case stop.TermGroup:
-		if l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused, process by process
-			l.noteGroup(a.Signal)
+		if at := l.host.Ticks(); l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused
+			l.noteSent(a.Signal, at)
 		}
 	case stop.SignalRemaining:
 		l.signalRemaining()
 	case stop.SignalLast:
 		l.signalLast()
-	case stop.LookForServer:
-		l.lookForServer()
+	case stop.LookBelow:
+		l.lookBelow()
 	case stop.KillDescendants:
 		l.killDescendants()
 	case stop.StartSampling:
@@ -61,8 +61,10 @@ func (l *loop) act(a stop.Action) {
 	case stop.ReportHold:
 		l.reportStop((*report.Stop).Continuation)
 	case stop.ReportLate:
+		l.stop.Untold = workers(l.history.Untold())
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
+		l.noteDeaf()
 		l.reportStop((*report.Stop).Conclusion)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
@@ -96,12 +98,17 @@ func (l *loop) exit(a stop.Action) {
 // warnNotHeld warns that s, which may be how the container is stopped, started no stop. An image
 // may inherit the signal from another image, whose server handled it.
 func (l *loop) warnNotHeld(s sig.Signal) {
+	l.look()
 	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
-	if !l.catches(s) && l.catches(sig.TERM) {
+	if !l.accept(s) && l.accept(sig.TERM) {
 		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
 			"since the command handles TERM alone", s)
 	}
-	l.log(Warn, "%v was passed on at once, and did not start a stop: if %[1]v stops this container, give %s", s, flags)
+	passed := "was passed on at once, and "
+	if requests.Has(s) && !l.accept(s) {
+		passed = ""
+	}
+	l.log(Warn, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
 }
 
 // startSampling starts to sample the traffic.
@@ -119,7 +126,7 @@ func (l *loop) startSampling() {
 		Wake:              sigcatch.Wake,
 	})
 	if len(record.Steps) > 0 {
-		l.target(record.Steps.FirstSignal(sig.TERM)) // at the end of the hold a search would take too long
+		l.look() // at a lull a look would take too long
 	}
 }
 

@@ -73,9 +73,9 @@ func (f faultyProcesses) Kill(pid int, s sig.Signal) error {
 	return f.processes.Kill(pid, s)
 }
 
-func (f faultyProcesses) Signals(pid int) proc.Signals {
-	f.fault("Signals")
-	return f.processes.Signals(pid)
+func (f faultyProcesses) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
+	f.fault("Handled")
+	return f.processes.Handled(p)
 }
 
 func (f faultyProcesses) Program(pid int) (string, []string) {

@@ -26,6 +26,7 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 		return false
 	}
 	l := newLoop(p, newHost(p))
+	l.command = proc.First()
 	defer l.host.flush()
 	ok = len(faults) == 0
 	for _, fault := range faults {

@@ -28,6 +28,7 @@ type host struct {
 	// first of these is 0.
 	next        func(deadline time.Time, awaited [2]int) sig.Signal
 	fromOutside func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
+	fromProcess func(s sig.Signal) bool // any process did, rather than the kernel
 
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
@@ -61,9 +62,9 @@ type processes interface {
 	Tell(target int, s sig.Signal) (told bool, err error)
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
-	Signals(pid int) proc.Signals
+	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
+	Trace(pid int) proc.Trace
 	Program(pid int) (exe string, argv []string)
-	Runs(p proc.Process) bool
 	Ticks() uint64
 
 	StopSelf(s sig.Signal)
@@ -84,6 +85,9 @@ func newHost(p *plan.Plan) host {
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
+	if p.Hook {
+		processes.Beside = proc.First()
+	}
 	var listener *health.Listener
 	var own *health.Conns
 	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.OnStop.Request != nil} {
@@ -107,6 +111,7 @@ func newHost(p *plan.Plan) host {
 			return s
 		},
 		fromOutside: sigcatch.FromOutside,
+		fromProcess: sigcatch.FromProcess,
 		startSampling: func(c observe.Config) sampler {
 			c.Own = own
 			return observe.Start(c, snapshots)

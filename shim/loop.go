@@ -36,11 +36,9 @@ type loop struct {
 	stopSent   bool        // a signal of the stop was sent
 	ended      proc.Status // the end of the command
 
-	server        stop.Process          // the preset's server below the command; PID 0: not found so far
-	serverEnded   bool                  // after a signal of the schedule
-	signaled      map[proc.Process]bool // who was sent a signal of the stop, by identity; the command aside
-	groupSignaled uint64                // when the command's process group was, as Process.Start; 0: it was not
-	groupSignal   sig.Signal            // of the group
+	history *stop.History // of the processes, during a stop
+	accepts sig.Set       // requests that the command has handled or ignored
+	refused sig.Set       // requests that were not passed on
 
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one of the hold
@@ -55,7 +53,8 @@ type loop struct {
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
-	l := &loop{host: h, machine: stop.New(p.Stop), signaled: map[proc.Process]bool{}}
+	trace := func(pid int) stop.Trace { return stop.Trace(h.Trace(pid)) }
+	l := &loop{host: h, machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, trace)}
 	l.follow(p)
 	return l
 }
@@ -222,8 +221,9 @@ func (l *loop) identify(stopSignal sig.Signal) {
 		return
 	}
 	found := preset.Match(l.host.Program(l.command))
-	if found == nil && stopSignal != 0 && !l.handles(stopSignal) && !l.grouped() {
-		if below, ok := stop.ServerBelow(l.descendants(), l.command, ""); ok {
+	if found == nil && stopSignal != 0 && !l.grouped() {
+		l.look()
+		if below, ok := l.history.Server(stopSignal); ok {
 			found, _ = preset.Named(below.Server)
 		}
 	}
@@ -340,6 +340,8 @@ func (l *loop) handle(e stop.Event) {
 	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
 	case e.Kind == stop.SignalArrived && mayStop:
 		l.identify(e.Signal)
+	case e.Kind == stop.PreStop:
+		l.identify(sig.TERM)
 	case before == stop.Holding && !searched:
 		l.identify(0) // an entrypoint script may execute the server as late as now
 	}

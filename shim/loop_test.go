@@ -324,6 +324,7 @@ func (w *world) host() host {
 		processes:   w,
 		next:        w.next,
 		fromOutside: func(s sig.Signal) bool { return s != w.inside },
+		fromProcess: func(s sig.Signal) bool { return true },
 		startSampling: func(observe.Config) sampler {
 			w.sampling = true
 			return w
@@ -344,13 +345,13 @@ func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { w.started = true }
-func (w *world) Runs(p proc.Process) bool              { return w.find(p.PID) >= 0 }
 func (w *world) Ticks() uint64                         { return 1 }
-func (w *world) Signals(pid int) proc.Signals {
-	if i := w.find(pid); i >= 0 {
-		return proc.Signals{Caught: w.rest[i].handles}
+func (w *world) Trace(int) proc.Trace                  { return proc.Trace{} }
+func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
+	if i := w.find(p.PID); i >= 0 {
+		return w.rest[i].handles, 0, 0
 	}
-	return proc.Signals{Caught: w.catches}
+	return w.catches, 0, 0
 }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
 	if !w.catches.Has(s) {

@@ -4,7 +4,6 @@ package shim
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -30,32 +29,26 @@ func wearMark() {
 // and 0 if there is none, or if that cannot be told: some processes may be hidden.
 func HoldsItself() int {
 	var proc procfs.Root
-	all, err := proc.All()
+	family, err := proc.Below(proc.First())
 	if err != nil {
 		return 0
 	}
-	elsewhere := func(p procfs.Process) bool { return p.Dead() || !proc.SharesCgroups(p.PID) }
-	return holder(slices.DeleteFunc(all, elsewhere), mayServe)
+	return holder(slices.DeleteFunc(family, procfs.Process.Dead), mayServe)
 }
 
-// holder returns the process with the mark among the processes of a container, and 0 if something else
-// may serve clients, too, beside that process or above it. A container's first process is the oldest
-// one, which is PID 1 unless the containers of a pod share their PID namespace.
+// holder returns the process with the mark in a family, a process and its descendants, by generations. It
+// is 0 if something else may serve clients, too, beside that process or above it.
 func holder(family []procfs.Process, mayServe func(pid int) bool) int {
-	if len(family) == 0 {
-		return 0
-	}
-	older := func(a, b procfs.Process) int { return cmp.Compare(a.Start, b.Start) }
-	p := slices.MinFunc(family, older)
-	for p.Name != mark {
-		parent := p.PID
-		children := slices.DeleteFunc(slices.Clone(family), func(p procfs.Process) bool { return p.Parent != parent })
-		if len(children) != 1 || mayServe(parent) {
+	for i, p := range family {
+		hasTwo := len(family) > i+2 && family[i+2].Parent == p.PID // children, of which the next is one
+		switch {
+		case p.Name == mark:
+			return p.PID
+		case hasTwo || mayServe(p.PID):
 			return 0
 		}
-		p = children[0]
 	}
-	return p.PID
+	return 0
 }
 
 // mayServe reports whether a process has a socket, or may have one. Standard error may be one.

@@ -11,24 +11,27 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// TestHolder: which process of a container holds for all of it. A process is its id, its parent,
-// its start, and a mark, M, or a socket, S. A hook has no parent in its PID namespace.
+// TestHolder: which process of a container holds for all of it. A process is its id, its parent, and a
+// mark, M, or a socket, S.
 func TestHolder(t *testing.T) {
 	for _, cells := range tables.Rows(`
-		processes                           | holder
-		                                    | 0
-		1<0@5M 9<0@90                       | 1
-		1<0@5 9<0@90                        | 0
-		1<0@5 7<1@6M 9<0@90                 | 7
-		1<0@5 7<1@6 8<7@6M 9<0@90           | 8
-		1<0@5S 7<1@6M 9<0@90                | 0 # a server that runs another one
-		1<0@5 7<1@6M 8<1@6 9<0@90           | 0 # two programs of a shell
-		1<0@5 7<1@6M 8<1@6M 9<0@90          | 0
-		1<0@5 7<1@6M 8<7@7 9<8@8            | 7
-		1<0@5 7<0@50M 9<0@90                | 0 # another program that entered the container
-		40<0@5M 9<0@90                      | 40 # the PID namespace is shared
-		40<0@5 9<0@90 3<9@91M               | 0
-		9<0@90                              | 0 # only the hook itself
+		processes                 | holder
+		                          | 0
+		1<0                       | 0
+		1<0M                      | 1
+		1<0M 5<1 6<1              | 1
+		1<0 7<1M                  | 7
+		1<0 7<1M 8<7 9<7          | 7
+		1<0 7<1 8<7M              | 8
+		1<0 7<1 8<7 9<8           | 0
+		1<0S 7<1M                 | 0 # a server that runs another one
+		1<0 7<1S 8<7M             | 0
+		1<0 7<1M 8<1              | 0 # two programs of a shell
+		1<0 7<1 8<1M              | 0
+		1<0 7<1M 8<1M             | 0
+		1<0 7<1 8<7M 9<7          | 0
+		1<0 7<1 8<1 9<7M          | 0
+		40<0M 41<40               | 40 # the PID namespace is shared
 	`)[1:] {
 		var family []procfs.Process
 		server := 0
@@ -36,11 +39,9 @@ func TestHolder(t *testing.T) {
 			var p procfs.Process
 			word, isMarked := strings.CutSuffix(word, "M")
 			word, serves := strings.CutSuffix(word, "S")
-			pid, rest, _ := strings.Cut(word, "<")
-			parent, start, _ := strings.Cut(rest, "@")
+			pid, parent, _ := strings.Cut(word, "<")
 			p.PID, _ = strconv.Atoi(pid)
 			p.Parent, _ = strconv.Atoi(parent)
-			p.Start, _ = strconv.ParseUint(start, 10, 64)
 			if isMarked {
 				p.Name = mark
 			}

@@ -4,7 +4,6 @@ package shim
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"time"
@@ -38,180 +37,191 @@ func (l *loop) send(s sig.Signal) error {
 	return err
 }
 
-// handles reports whether the command handles the stop signal s itself. Shells catch INT, but only to
-// wait for their child.
-func (l *loop) handles(s sig.Signal) bool {
-	return l.catches(s) && (s != sig.INT || l.catches(sig.TERM))
-}
-
-// catches reports whether the command has a handler for s. An init that passes signals on has none.
-func (l *loop) catches(s sig.Signal) bool {
-	return l.host.Signals(l.command).Caught.Has(s)
-}
-
 // grouped reports whether the command's process group is signaled.
 func (l *loop) grouped() bool { return l.plan.Group || l.plan.Session }
 
-// sendStep sends a signal of the schedule to the command, or to the known server below it.
-func (l *loop) sendStep(s sig.Signal) {
-	if server, below := l.target(s); below {
-		l.log(Debug, "sending %v to %s", s, l.stop.SentTo)
-		if !isRefusal(l.signal(server, s)) {
-			l.stopSent = true
-			l.pending = append(l.pending, stop.Event{Kind: stop.SentToServer})
-			return
-		}
-		l.stop.SentTo = ""
-	}
-	l.noteGroup(s)
-	if isRefusal(l.send(s)) {
-		l.groupSignaled = 0
-		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
-	}
-	l.stopSent = true
-}
-
-// isRefusal reports whether a signal was not sent although there is a process to send it to.
-func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
-
-// noteGroup notes that the members of the command's process group are sent s.
-func (l *loop) noteGroup(s sig.Signal) {
-	if l.grouped() {
-		l.groupSignal, l.groupSignaled = s, l.host.Ticks()
-	}
-}
-
-// signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
-func (l *loop) signal(p stop.Process, s sig.Signal) error {
-	l.signaled[identity(p)] = true
-	err := l.host.KillDescendant(identity(p), s)
-	if isRefusal(err) {
-		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
-	}
-	if p.Stopped {
-		l.host.KillDescendant(identity(p), sig.CONT)
-	}
-	return err
-}
-
-// identity tells a process from a later one with the same PID.
-func identity(p stop.Process) proc.Process { return proc.Process{PID: p.PID, Start: p.Start} }
-
-// target returns the process that a signal of the stop is for if that is not the command: the
-// server of the preset, where the command is another program, such as a shell, that does not
-// handle the signal. KILL is for the command, whose end ends the container.
-func (l *loop) target(s sig.Signal) (server stop.Process, below bool) {
-	if l.plan.Server == nil || l.command == 0 || l.serverEnded || l.grouped() || s == sig.KILL {
-		return server, false
-	}
-	exe, argv := l.host.Program(l.command)
-	if found := preset.Match(exe, argv); exe == "" || found != nil && found.Name == l.plan.Server.Name {
-		return server, false
-	}
-	if l.stop.SentTo != "" || !l.handles(s) { // all signals of a stop are for the same process
-		server, below = l.findServer()
-	}
-	if below {
-		l.stop.SentTo, l.stop.OtherProgram = fmt.Sprintf("%s (pid %d)", l.plan.Server.Name, server.PID), ""
-	} else {
-		l.stop.SentTo, l.stop.OtherProgram = "", path.Base(exe)
-	}
-	return server, below
-}
-
-// findServer returns the server below the command, as found before if that still runs.
-func (l *loop) findServer() (server stop.Process, found bool) {
-	found = l.server.PID != 0 && l.host.Runs(identity(l.server))
-	if !found {
-		l.server, found = stop.ServerBelow(l.descendants(), l.command, l.plan.Server.Name)
-	}
-	return l.server, found
-}
-
-// lookForServer tells the machine when the server has ended that a signal of the schedule went to.
-func (l *loop) lookForServer() {
-	if !l.host.Runs(identity(l.server)) {
-		l.serverEnded = true
-		l.pending = append(l.pending, stop.Event{Kind: stop.ServerEnded})
-	}
-}
-
-// descendants returns the processes below lameduck, without --on-stop and its children.
-func (l *loop) descendants() (list []stop.Process) {
+// look shows the history the processes below lameduck, without --on-stop and its children.
+func (l *loop) look() {
 	beside := map[int]bool{}
+	var list []stop.Process
 	for _, p := range l.host.Descendants() {
 		switch {
 		case p.Dead() && p.Threads <= 1:
 		case l.onStop != 0 && (p.PID == l.onStop || beside[p.Parent]):
 			beside[p.PID] = true
 		default:
-			list = append(list, l.choice(p))
+			list = append(list, l.process(p))
 		}
 	}
-	return list
+	l.history.Look(l.command, list)
 }
 
-// choice returns what the choice of the processes that a stop signals depends on. The signal that
-// asks a process to end is, with a preset asked for, that of the server that the process is; else
-// TERM, rewritten; and TERM where the process does not handle that.
-func (l *loop) choice(p proc.Process) stop.Process {
-	c := stop.Process{PID: p.PID, Parent: p.Parent, Start: p.Start, Stopped: p.Stopped(), Signal: sig.TERM}
-	signals := l.host.Signals(p.PID)
-	handled := signals.Caught
-	if p.Threads > 1 { // one of them may wait for what all of them block: see sigwait(3)
-		handled |= signals.Blocked
+// process returns what a stop goes by of a process. With a preset asked for, a known server is asked to
+// end by its own signal.
+func (l *loop) process(p proc.Process) stop.Process {
+	shown := stop.Process{
+		ID: stop.ID{PID: p.PID, Start: p.Start}, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
 	}
-	if to, passes := l.plan.Stop.Rewrites.Of(sig.TERM); passes && handled.Has(to) {
-		c.Signal = to
+	shown.Handled, shown.Awaited, shown.Ignored = l.host.Handled(p)
+	shown.Handled |= shown.Awaited
+	exe, argv := l.host.Program(p.PID)
+	if exe != "" {
+		shown.Program = path.Base(exe)
 	}
 	if l.plan.Preset != "" {
-		if server := preset.Match(l.host.Program(p.PID)); server != nil {
-			c.Server = server.Name
-			if s := server.Schedule.FirstSignal(sig.TERM); handled.Has(s) {
-				c.Signal = s
-			}
+		if server := preset.Match(exe, argv); server != nil {
+			shown.Server, shown.Asks = server.Name, server.Schedule.FirstSignal(sig.TERM)
 		}
 	}
-	c.Handles, c.Ignores = handled.Has(c.Signal), signals.Ignored.Has(c.Signal)
-	inGroup := l.groupSignaled > 0 && p.Group == l.group && p.Start <= l.groupSignaled
-	c.Signaled = l.signaled[identity(c)] || inGroup && !signals.Ignored.Has(l.groupSignal)
-	return c
+	return shown
 }
 
-// signalRemaining sends their signal to the processes that the command has left behind and that are
-// at work, those whose turn it is, and tells the machine when none is.
-func (l *loop) signalRemaining() {
-	now, atWork, last := stop.Wave(l.descendants())
-	l.signalAll(now)
-	for _, p := range atWork {
-		if p.Signaled && p.Stopped { // a member of the group, signaled while it was stopped
-			l.host.KillDescendant(identity(p), sig.CONT)
+// aim returns the processes below the command that s, of the stop, is for; none if it is for the
+// command.
+func (l *loop) aim(s sig.Signal) []stop.Process {
+	if l.command == 0 || l.grouped() {
+		return nil
+	}
+	server := ""
+	if l.plan.Server != nil {
+		server = l.plan.Server.Name
+	}
+	below := l.history.Aim(s, server)
+	if !l.stopSent {
+		l.stop.SentTo, l.stop.OtherProgram = workers(below), ""
+		if command, _ := l.history.Command(); command.Server != server && len(below) == 0 {
+			l.stop.OtherProgram = command.Program
 		}
 	}
+	return below
+}
+
+// workers names processes for the report.
+func workers(list []stop.Process) (named []report.Worker) {
+	for _, p := range list {
+		named = append(named, report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID})
+	}
+	return named
+}
+
+// sendStep sends a signal of the schedule to the command, or to those below it. At a lull there is no time
+// for a look.
+func (l *loop) sendStep(s sig.Signal) {
+	if !l.machine.Record().Lull.Found || l.stopSent {
+		l.look()
+	}
+	sent := false
+	for _, p := range l.aim(s) {
+		sent = !isRefusal(l.signal(stop.Order{Process: p, Signal: s})) || sent
+	}
+	switch at := l.host.Ticks(); {
+	case l.plan.Hook && s == sig.KILL: // no signal of its own PID namespace kills PID 1, but the end of the others may
+		for _, p := range l.host.Descendants() {
+			l.host.KillDescendant(p, s)
+		}
+	case sent:
+		l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
+	case l.plan.Hook && !l.reaches(s):
+		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
+	case isRefusal(l.send(s)):
+		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
+	default:
+		l.noteSent(s, at)
+		if l.plan.Hook {
+			l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
+		}
+	}
+	if !sent && !l.stopSent {
+		l.stop.SentTo = nil
+	}
+	l.stopSent = true
+}
+
+// noteSent notes that the command, or its process group, was sent s, at a time in Ticks.
+func (l *loop) noteSent(s sig.Signal, at uint64) {
+	group := 0
+	if l.grouped() {
+		group = l.group
+	}
+	l.history.SignaledCommand(s, group, at)
+}
+
+// reaches reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
+// handles.
+func (l *loop) reaches(s sig.Signal) bool {
+	command, seen := l.history.Command()
+	return seen && (command.PID != 1 || command.Handled.Has(s))
+}
+
+// noteDeaf notes, for the report of a hook, the program of a PID 1 that TERM does not reach.
+func (l *loop) noteDeaf() {
+	if !l.plan.Hook {
+		return
+	}
+	l.look()
+	if !l.reaches(sig.TERM) {
+		command, _ := l.history.Command()
+		l.stop.Deaf = command.Program
+	}
+}
+
+// isRefusal reports whether a signal was not sent although there is a process to send it to.
+func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
+
+// signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
+func (l *loop) signal(o stop.Order) error {
+	p := proc.Process{PID: o.PID, Start: o.Start}
+	l.log(Debug, "sending %v to process %d", o.Signal, o.PID)
+	l.history.Signaled(o.ID)
+	err := l.host.KillDescendant(p, o.Signal)
+	if isRefusal(err) {
+		l.log(Warn, "cannot send %v to process %d: %v", o.Signal, o.PID, err)
+	}
+	if o.Stopped {
+		l.host.KillDescendant(p, sig.CONT)
+	}
+	return err
+}
+
+// lookBelow tells the machine when the processes below the command have ended that the schedule is for.
+func (l *loop) lookBelow() {
+	l.look()
+	if len(l.stop.SentTo) > 0 && len(l.history.Below()) == 0 {
+		command, _ := l.history.Command()
+		l.pending = append(l.pending, stop.Event{Kind: stop.BelowEnded, Waiting: command.IsShell()})
+	}
+}
+
+// signalRemaining sends their signal to the processes that the command has left behind, those whose turn
+// it is, and tells the machine when none is at work.
+func (l *loop) signalRemaining() {
+	l.look()
+	orders, atWork, last := l.history.Left(time.Now(), l.machine.LingerEnd())
+	l.signalAll(orders)
 	l.noteAtWork(atWork)
 	if len(atWork) == 0 {
 		l.pending = append(l.pending, stop.Event{Kind: stop.NoneAtWork, Waiting: len(last) > 0})
 	}
 }
 
-// signalLast sends their signal to the remaining processes that do not handle it.
+// signalLast sends their signal to the remaining processes that do not handle it, as the last look showed them.
 func (l *loop) signalLast() {
-	_, _, last := stop.Wave(l.descendants())
+	_, _, last := l.history.Left(time.Now(), l.machine.LingerEnd())
 	l.signalAll(last)
 }
 
-func (l *loop) signalAll(list []stop.Process) {
-	for _, p := range list {
-		l.log(Debug, "sending %v to process %d", p.Signal, p.PID)
-		l.signal(p, p.Signal)
+func (l *loop) signalAll(orders []stop.Order) {
+	for _, o := range orders {
+		l.signal(o)
 	}
 }
 
 // noteAtWork records, for the report, which processes lameduck waits for and when each has ended.
-func (l *loop) noteAtWork(atWork []stop.Process) {
+func (l *loop) noteAtWork(atWork []stop.Order) {
 	isNew := map[int]bool{}
-	for _, p := range atWork {
-		isNew[p.PID] = true
+	for _, o := range atWork {
+		isNew[o.PID] = true
 	}
 	for i := range l.stop.Workers {
 		w := &l.stop.Workers[i]
@@ -223,29 +233,28 @@ func (l *loop) noteAtWork(atWork []stop.Process) {
 			w.EndedAt = time.Now()
 		}
 	}
-	for _, p := range atWork {
-		if isNew[p.PID] && p.PID > 0 { // -1: all of them, without /proc
-			exe, argv := l.host.Program(p.PID)
-			l.stop.Workers = append(l.stop.Workers, report.Worker{
-				Program: path.Base(cmp.Or(exe, slices.Concat(argv, []string{"?"})[0])), PID: p.PID,
-			})
+	for _, o := range atWork {
+		if isNew[o.PID] && o.PID > 0 { // -1: all of them, without /proc
+			l.stop.Workers = append(l.stop.Workers, workers([]stop.Process{o.Process})...)
 		}
 	}
 }
 
-// tell sends the signal of --on-stop to the process that the schedule's signals are for; a hook
+// tell sends the signal of --on-stop to the processes that the schedule's signals are for; a hook
 // sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
 // would end most processes.
 func (l *loop) tell(s sig.Signal) {
 	target, name := l.command, l.plan.Told()
-	if server, below := l.target(s); below {
-		target, name = server.PID, l.stop.SentTo
-	}
 	switch {
 	case l.plan.Hook:
-		target = 1
+		target = max(l.command, 1)
 	case l.grouped():
 		target = -l.group
+	default:
+		l.look()
+		if below := l.aim(s); len(below) > 0 {
+			target, name = below[0].PID, report.Workers(l.stop.SentTo)
+		}
 	}
 	told, err := l.host.Tell(target, s)
 	switch {
@@ -255,6 +264,40 @@ func (l *loop) tell(s sig.Signal) {
 		l.log(Warn, "%s was not sent: %s does not handle %v", plan.Flag("on-stop", s), name, s)
 	default:
 		l.stop.Told = s
+	}
+}
+
+// accept reports whether the command handles s, or ignores it, so that s does not end it. A command that was
+// not seen is taken to accept everything.
+func (l *loop) accept(s sig.Signal) bool {
+	command, seen := l.history.Command()
+	return !seen || (command.Handled | command.Ignored).Has(s)
+}
+
+// requests are the signals by which processes ask others for something else than their end.
+var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
+
+// forward passes on a signal that begins no stop. As PID 1 the command would not end by a request that it
+// does not handle, so below lameduck it does not either: a known server below the command gets the
+// request, or nobody.
+func (l *loop) forward(s sig.Signal) {
+	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
+	isRequest := requests.Has(s) && l.host.fromProcess(s) && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
+	if !isRequest || l.accepts.Has(s) {
+		l.send(s)
+		return
+	}
+	l.look()
+	switch server, found := l.history.Server(s); {
+	case l.accept(s):
+		l.accepts = l.accepts.With(s)
+		l.send(s)
+	case found && server.Handled.Has(s):
+		l.host.KillDescendant(proc.Process{PID: server.PID, Start: server.Start}, s)
+	case !l.refused.Has(s):
+		l.refused = l.refused.With(s)
+		l.log(Warn, "%v is not passed on: the command does not handle it, and would end; "+
+			"--rewrite=%[1]v:%[1]v (LAMEDUCK_REWRITE) passes it on all the same", s)
 	}
 }
 

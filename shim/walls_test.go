@@ -46,7 +46,7 @@ var walls = map[string]string{
 	"shim/internal/sigcatch":   "sig",
 	"shim/internal/sockdiag":   "tcp unix",
 	"shim/internal/stderr":     "quote unix",
-	"shim/internal/stop":       "pure: errors fmt slices strconv strings time sig",
+	"shim/internal/stop":       "pure: cmp errors fmt slices strconv strings time sig",
 	"shim/internal/tcp":        "pure: math net/netip slices time",
 	"shim/internal/termlog":    "quote unix",
 	"shim/internal/traffic":    "pure: cmp net/netip slices time ledger stop tcp",

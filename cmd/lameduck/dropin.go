@@ -92,6 +92,7 @@ func (d *dropin) config(args, env []string) (shim.Config, error) {
 		return cfg, err
 	}
 	cfg.LingerGiven = true // the other inits leave with their child
+	cfg.PassAll = true
 	return cfg, d.flags.adjust(&cfg)
 }
 

@@ -77,7 +77,8 @@ ends at once if COMMAND listens nowhere or is hung. Then the stop signal is
 sent, rewritten, once. lameduck does not send KILL unless asked to. Without a
 hold every stop signal is forwarded at once. If COMMAND is a shell or npm, that
 is enough: what it leaves behind gets its signal, once, and the rest of the
-grace period.
+grace period. If COMMAND has no handler for HUP, USR1 or USR2, those that a
+process sends are not passed on.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
 hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer
@@ -94,7 +95,8 @@ but not executable; 125 lameduck's own error, before COMMAND ran.
 
 const holdIntro = `lameduck hold waits until it is safe to stop this container, and returns 0: a
 preStop hook instead of a sleep. It observes the connections to all processes of
-its PID namespace, and starts nothing.
+its PID namespace. With --preset, --stop-schedule or --kill-after it then stops
+PID 1, or what is below a PID 1 that does not handle the signal.
 
 Usage: lameduck hold [flags]`
 

@@ -278,9 +278,12 @@ func search() {
 	shutDown("nobody's:", 1, 1)
 }
 
+// inputs are the standard inputs of programs: the garbage collector would close them.
+var inputs []io.Closer
+
 // begin starts a program, which holds the files, and whose standard input ends with us.
 func begin(cmd *exec.Cmd, files ...*os.File) *os.Process {
-	testutil.Must(cmd.StdinPipe())
+	inputs = append(inputs, testutil.Must(cmd.StdinPipe()))
 	cmd.ExtraFiles = files
 	if err := cmd.Start(); err != nil {
 		panic(err)

@@ -67,14 +67,14 @@ type Config struct {
 	// Besides TERM and the signal that TERM is rewritten to.
 	StopSignals []sig.Signal `group:"Signals:" name:"stop-signal" type:"signals" placeholder:"SIG,..." everyday:""`
 	// A preset's name, or preset.Auto; "": none.
-	Preset string `group:"Signals:" short:"p" type:"preset" placeholder:"NAME" everyday:""`
+	Preset string `group:"Signals:" of:"run hold" short:"p" type:"preset" placeholder:"NAME" everyday:""`
 	// Signal the command's process group.
 	Group bool `group:"Signals:" short:"g" type:"bool"`
 
 	// The signals after the hold; nil: the stop signal.
-	Schedule stop.Schedule `group:"Stop:" name:"stop-schedule" type:"schedule" placeholder:"SCHEDULE"`
+	Schedule stop.Schedule `group:"Stop:" of:"run hold" name:"stop-schedule" type:"schedule" placeholder:"SCHEDULE"`
 	// From the first signal sent to KILL; 0: never.
-	KillAfter time.Duration `group:"Stop:" type:"length" placeholder:"DUR"`
+	KillAfter time.Duration `group:"Stop:" of:"run hold" type:"length" placeholder:"DUR"`
 	// How long processes may outlive the command, before KILL; 0: as LingerGiven says.
 	Linger time.Duration `group:"Stop:" type:"duration" placeholder:"DUR"`
 	// A Linger of 0 is the user's: lameduck leaves with the command. Without it, processes at work
@@ -110,6 +110,7 @@ type Config struct {
 	StopSelfOnTSTP bool `kong:"-"` // TSTP, TTIN and TTOU stop lameduck as well
 	TermGroup      bool `kong:"-"` // the command's group gets TERM when the command has exited
 	WarnReaped     bool `kong:"-"` // reaped orphans are logged at Warn instead of Debug
+	PassAll        bool `kong:"-"` // all signals that begin no stop are passed on to the command, also those that end it
 	TERMDropped    bool `kong:"-"` // the other program's flag drops TERM: no warning without a hold
 }
 

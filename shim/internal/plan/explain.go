@@ -47,8 +47,14 @@ func (e *explanation) hook() {
 		e.say("returns at once: nothing to wait for; give --delay or --until")
 		return
 	}
+	e.preset()
 	e.hold("as a preStop hook: waits", "TERM or INT ends the wait at once")
-	e.say("  then exits with 0, and the orchestrator sends the stop signal")
+	if e.Stop.SequenceWithoutHold {
+		e.say("  then %s, to PID 1, or to what handles it below a PID 1 that does not", e.steps(e.Starts[0].Steps))
+		e.say("  then exits with 0 when that has ended, at %s at the latest", e.Grace-stop.ReportMargin)
+	} else {
+		e.say("  then exits with 0, and the orchestrator sends the stop signal")
+	}
 	e.say("where PID 1 is a lameduck that holds by itself: exits with 0 at once")
 	e.graceNeeded()
 }

@@ -64,6 +64,7 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		return nil, err
 	}
 	f := c.fit()
+	stops := c.Schedule != nil || c.KillAfter > 0 || c.Preset != ""
 	p := &Plan{
 		Config: *c,
 		Place:  at,
@@ -78,7 +79,8 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 			Schedule:            c.Schedule,
 			KillAfter:           c.KillAfter,
 			Preset:              signals.preset,
-			SequenceWithoutHold: c.Schedule != nil || c.KillAfter > 0 || c.Preset != "",
+			SequenceWithoutHold: stops,
+			StopsBeside:         stops && at.Hook,
 			HealthListener:      c.Health != nil,
 			StdinIsTerminal:     at.Terminal,
 			ExitEndsCommand:     at.PID1,

@@ -18,9 +18,13 @@ type Process = procfs.Process
 const proc procfs.Root = ""
 
 // Descendants lists our children and theirs, the living and the dead that are not reaped
-// yet. If /proc cannot be read, PID -1 stands for every process but ourselves; see kill(2).
+// yet, or the process Beside and its descendants but us. If /proc cannot be read, PID -1 stands for every process but ourselves; see kill(2).
 // Only PID 1 has it: elsewhere some of the processes are not ours.
-func (*Processes) Descendants() []Process {
+func (ps *Processes) Descendants() []Process {
+	if ps.Beside != 0 {
+		family, _ := proc.Below(ps.Beside)
+		return slices.DeleteFunc(family, func(p Process) bool { return p.PID == unix.Getpid() })
+	}
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	if err == unix.ECHILD { // reading all of /proc takes milliseconds
 		return nil
@@ -31,6 +35,9 @@ func (*Processes) Descendants() []Process {
 	}
 	return family
 }
+
+// First returns the process that runs the container in which a hook was started, 0 if that cannot be told.
+func First() int { return proc.First() }
 
 // KillDescendant sends s to p, one of Descendants, and never to another process that has
 // been given its number since: the pidfd is opened first, and the process with the number
@@ -69,11 +76,24 @@ func (*Processes) Signals(pid int) Signals {
 	return s
 }
 
-// Runs reports whether p, one of Descendants, has not ended.
-func (*Processes) Runs(p Process) bool {
-	now, err := proc.Process(p.PID)
-	return err == nil && now.Start == p.Start && !now.Dead()
+// Handled returns the signals that a process has handlers for, those that it waits for without a handler, and
+// those that it ignores. One of several threads may wait for what all of them block: see sigwait(3).
+func (ps *Processes) Handled(p Process) (caught, awaited, ignored sig.Set) {
+	s := ps.Signals(p.PID)
+	switch {
+	case p.Threads > 1:
+		awaited = s.Blocked
+	case p.State == 'S' && !s.Caught.Has(sig.TERM):
+		awaited = proc.Awaited(p.PID, s.Blocked)
+	}
+	return s.Caught, awaited.Without(s.Caught | s.Ignored), s.Ignored
 }
+
+// Trace is what a signal leaves behind in a process.
+type Trace = procfs.Trace
+
+// Trace returns the present trace of a process.
+func (*Processes) Trace(pid int) Trace { return proc.Trace(pid) }
 
 // Ticks returns the time in the unit of Process.Start, USER_HZ: a hundredth of a second.
 func (*Processes) Ticks() uint64 {

@@ -12,6 +12,7 @@ type Processes struct {
 	Threads      int    // needed besides the threads of every run
 	ResetSignals bool   // the command starts with default signal dispositions
 	Parent       int    // PID of the process that started lameduck
+	Beside       int    // a process whose descendants are not ours; 0: none
 	Dir          string // where lameduck was started; "": our working directory
 
 	command Command // as started

@@ -34,7 +34,7 @@ func (p Process) Stopped() bool { return p.State == 'T' }
 
 // Process reads the stat file of a process.
 func (r Root) Process(pid int) (Process, error) {
-	text, err := os.ReadFile(r.path(pid, "stat"))
+	text, err := r.readSmall(pid, "stat")
 	if err != nil {
 		return Process{}, err
 	}
@@ -45,7 +45,7 @@ func (r Root) Process(pid int) (Process, error) {
 // processor or for a disk.
 func (r Root) IsAsleep(pid int) bool {
 	err := numbers(r.path(pid, "task"), func(e entry) error {
-		text, err := os.ReadFile(r.path(pid, "task/"+strconv.Itoa(e.number)+"/stat"))
+		text, err := r.readSmall(pid, "task/"+strconv.Itoa(e.number)+"/stat")
 		if Gone(err) {
 			return nil
 		}
@@ -102,34 +102,55 @@ func (r Root) Processes() (pids []int, err error) {
 	return pids, err
 }
 
-// All lists the processes of our PID namespace, ourselves included, in ascending order, with an error if
-// processes are hidden or cannot be read.
-func (r Root) All() ([]Process, error) {
+// Descendants lists our children and theirs, the dead included that are not reaped yet.
+// The list is nil if /proc cannot be read, and comes with an error if processes are hidden
+// or cannot be read.
+func (r Root) Descendants() ([]Process, error) {
+	return r.family(func(p Process) bool { return p.Parent == os.Getpid() })
+}
+
+// Below lists a process and its descendants, as Descendants does.
+func (r Root) Below(pid int) ([]Process, error) {
+	return r.family(func(p Process) bool { return p.PID == pid })
+}
+
+// family lists the processes of a kind and their descendants, parents before their children.
+func (r Root) family(isOldest func(Process) bool) ([]Process, error) {
 	pids, err := r.Processes()
 	if pids == nil {
 		return nil, err
 	}
 	all, unreadable := r.processes(pids)
-	return all, cmp.Or(err, unreadable)
-}
-
-// Descendants lists our children and theirs, the dead included that are not reaped yet.
-// The list is nil if /proc cannot be read, and comes with an error if processes are hidden
-// or cannot be read.
-func (r Root) Descendants() ([]Process, error) {
-	all, err := r.All()
-	if all == nil {
-		return nil, err
-	}
+	family := []Process{}
 	children := map[int][]Process{}
 	for _, p := range all {
-		children[p.Parent] = append(children[p.Parent], p)
+		if isOldest(p) {
+			family = append(family, p)
+		} else {
+			children[p.Parent] = append(children[p.Parent], p)
+		}
 	}
-	family := append([]Process{}, children[os.Getpid()]...)
 	for i := 0; i < len(family); i++ {
 		family = append(family, children[family[i].PID]...)
 	}
-	return family, err
+	return family, cmp.Or(err, unreadable)
+}
+
+// First returns the process that runs the container in which we were started from outside: PID 1, or, where
+// several containers share a PID namespace, the oldest in our control groups. It is 0 if there is none.
+func (r Root) First() (pid int) {
+	if r.CheckNamespace() != nil || r.SharesCgroups(1) {
+		return 1
+	}
+	pids, _ := r.Processes()
+	all, _ := r.processes(pids)
+	oldest := uint64(math.MaxUint64)
+	for _, p := range all {
+		if p.PID != os.Getpid() && p.Start < oldest && r.SharesCgroups(p.PID) {
+			pid, oldest = p.PID, p.Start
+		}
+	}
+	return pid
 }
 
 // processes reads the processes of pids that have not ended meanwhile.
@@ -187,20 +208,25 @@ type Signals struct{ Blocked, Ignored, Caught sig.Set }
 
 // Signals returns what a process does with signals.
 func (r Root) Signals(pid int) (s Signals, err error) {
-	status, err := os.ReadFile(r.path(pid, "status"))
+	status, err := r.readSmall(pid, "status")
 	if err != nil {
 		return s, err
 	}
 	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk", &s.Ignored: "SigIgn", &s.Caught: "SigCgt"} {
-		_, rest, _ := bytes.Cut(status, []byte("\n"+name+":\t"))
-		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		mask, err := strconv.ParseUint(string(line), 16, 64) // bit 0 is signal 1
+		mask, err := strconv.ParseUint(statusField(status, name), 16, 64) // bit 0 is signal 1
 		if err != nil {
 			return s, fmt.Errorf("its status lacks %s: %w", name, err)
 		}
 		*set = sig.Set(mask)
 	}
 	return s, nil
+}
+
+// statusField returns a field of a file of lines "NAME:\tVALUE", but not of the first.
+func statusField(text []byte, name string) string {
+	_, rest, _ := bytes.Cut(text, []byte("\n"+name+":\t"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(line)
 }
 
 // PtraceScope returns kernel.yama.ptrace_scope, 0 without Yama; see ptrace(2).

@@ -91,6 +91,12 @@ func (s *Stop) change(step string) {
 			s.Now = w.EndedAt
 		}
 		s.Workers = append(s.Workers, w)
+	case "steps":
+		s.Steps, _ = stop.ParseSchedule(words[1])
+	case "untold":
+		s.Untold = []Worker{{Program: "node", PID: 12}, {Program: "node", PID: 13}}
+	case "sent-to":
+		s.SentTo = []Worker{{Program: words[1], PID: 7}}
 	case "unsent":
 		s.Sent = nil
 	case "sent":

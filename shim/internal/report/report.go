@@ -56,10 +56,12 @@ type Stop struct {
 	Now          time.Time
 	InHold       Observation // from the last sample before the stop signal was sent
 	Latest       Observation // from the last sample
-	SentTo       string      // the server below the command that the signals went to; "": to the command
+	SentTo       []Worker    // the processes below the command that the first signal went to; nil: to the command
 	OtherProgram string      // the command's program if the preset's server was not found; "": it was
 	Told         sig.Signal  // the signal of --on-stop that was sent when the hold began; 0: none
 	OnStopUntil  time.Time   // when --on-stop ended, or was killed at the ceiling; zero: not yet
+	Deaf         string      // the program of PID 1, if a hook holds beside it and it does not handle TERM
+	Untold       []Worker    // processes below the command that nobody has told to end, while it still ran
 	Workers      []Worker    // processes at work that the command has left behind, and lameduck waited for
 }
 
@@ -75,6 +77,8 @@ func (s *Stop) Announcement() []string {
 	hold := s.plannedHold()
 	next := InWords("holding %s, then %v; a second %v ends the wait", hold, s.Steps, s.Trigger)
 	switch {
+	case s.Hook && len(s.Steps) > 0:
+		next = InWords("holding %s, then %v; TERM ends the wait", hold, s.Steps)
 	case s.Hook:
 		next = InWords("holding %s; TERM ends the wait", hold)
 	case !s.Gate.Holds():
@@ -119,6 +123,9 @@ func (s *Stop) Conclusion() []string {
 	if after := s.afterExit(); hasExited && len(after) > 0 {
 		outcome = InWords(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
 	}
+	if s.Hook && len(s.Sent) > 0 {
+		outcome = InWords(atTime, outcome, s.when(s.Now))
+	}
 	if hasExited || s.Hook {
 		outcome = ofGrace(outcome, s.Grace, s.GraceAssumed)
 	}
@@ -148,10 +155,12 @@ func (s *Stop) Continuation() []string {
 func (s *Stop) Late() []string {
 	what := "the command still runs"
 	switch {
+	case s.Hook && s.Ended != "":
+		what = "PID 1 still runs"
 	case s.Ended == "":
 		what = stillHolding
 	case len(s.atWork()) > 0:
-		what = InWords("%s, and %s is still at work", s.exit(), workers(s.atWork()))
+		what = InWords("%s, and %s is still at work", s.exit(), Workers(s.atWork()))
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
@@ -228,8 +237,8 @@ func (s *Stop) course() (p phrases) {
 	for i, sent := range s.Sent {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
 		name := sent.Signal.String()
-		if i == 0 && s.SentTo != "" {
-			name = InWords("%s to %s", name, s.SentTo)
+		if i == 0 && len(s.SentTo) > 0 {
+			name = InWords("%s to %s", name, Workers(s.SentTo))
 		}
 		signals.put(atEnd, name)
 		signals.add(!atEnd, atTime, name, s.when(sent.At))

@@ -12,8 +12,17 @@ func (s *Stop) suggestion() string {
 	inFlight := s.inFlight()
 	settled := s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
 	switch {
+	case s.Deaf != "" && len(s.Sent) == 0:
+		below := ""
+		if len(s.Steps) == 0 {
+			below = "; --preset=auto (LAMEDUCK_PRESET) tells the server below it"
+		}
+		return InWords("PID 1 (%s) ignores TERM: the stop ends by KILL, %s from now%s",
+			s.Deaf, s.Grace-s.after(s.Now).Round(time.Second), below)
 	case s.ranOut():
 		return workersNeedTime
+	case len(s.Untold) > 0:
+		return InWords("nobody has told %s to end: --group (LAMEDUCK_GROUP) tells them, too", Workers(s.Untold))
 	case s.Systemd && s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second:
 		return "systemd signals every process of a unit without KillMode=mixed: set it, so that the command goes on serving"
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):

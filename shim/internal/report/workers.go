@@ -34,10 +34,10 @@ func (s *Stop) waited() (ended []Worker, last time.Time) {
 func (s *Stop) afterExit() (p phrases) {
 	ended, last := s.waited()
 	if len(ended) > 0 {
-		p.add(true, "%s ended %s later", workers(ended), seconds(last.Sub(s.ExitedAt)))
+		p.add(true, "%s ended %s later", Workers(ended), seconds(last.Sub(s.ExitedAt)))
 	}
 	if left := s.atWork(); len(left) > 0 {
-		p.add(true, "%s still at work", workers(left))
+		p.add(true, "%s still at work", Workers(left))
 	}
 	unknown := len(s.Workers) == 0 && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
 	p.add(unknown, "its descendants ended")
@@ -63,8 +63,8 @@ func (s *Stop) Unreported() (text string, tooShort bool) {
 	return text, false
 }
 
-// workers names processes, the first and the number of the others.
-func workers(list []Worker) string {
+// Workers names processes, the first and the number of the others.
+func Workers(list []Worker) string {
 	text := InWords("%s (pid %d)", list[0].Program, list[0].PID)
 	if more := len(list) - 1; more > 0 {
 		text = InWords("%s and %d more", text, more)

@@ -17,10 +17,14 @@ var (
 	counts  [sig.Max + 1]uint32
 )
 
-// outside is the set of signals whose latest arrival was sent from outside of our PID
-// namespace. os/signal does not tell the sender: the set stays empty on other machines than
-// amd64 and arm64.
-var outside uint64
+// sent is the set of signals whose latest arrival was sent by a process, and outside the set of those
+// that were sent from outside of our PID namespace. os/signal does not tell the sender: the sets stay
+// empty on other machines than amd64 and arm64.
+var sent, outside uint64
+
+// FromProcess reports whether a process sent the latest s, rather than the kernel, as for a terminal
+// that hangs up. False if the sender is not known.
+func FromProcess(s sig.Signal) bool { return sig.Set(atomic.LoadUint64(&sent)).Has(s) }
 
 // FromOutside reports whether the latest s was sent from outside of our PID namespace, as
 // container runtimes do: the kernel then gives the sender's process id as 0. False if the

@@ -15,14 +15,18 @@ note:
 
 // note counts the signal in DI, adds the signal to arrived, and wakes the loop
 // if asleep is set. SI points to the siginfo: a signal that was sent (si_code is
-// not positive) by process 0 (si_pid) is in outside too.
+// not positive) is in sent too, and if process 0 sent it (si_pid), in outside.
 TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 	LEAQ ·counts(SB), AX
 	LOCK
 	INCL (AX)(DI*4)
 	DECQ DI
+	LOCK
+	BTRQ DI, ·sent(SB)
 	CMPL 8(SI), $0
 	JGT  inside
+	LOCK
+	BTSQ DI, ·sent(SB)
 	CMPL 16(SI), $0
 	JNE  inside
 	LOCK

@@ -23,18 +23,29 @@ TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 	SUB  $1, R0, R3
 	MOVD $1, R6
 	LSL  R3, R6, R6
+	MOVD $·sent(SB), R8
 	MOVD $·outside(SB), R7
 	MOVW 8(R1), R3
 	CMPW $0, R3
-	BGT  inside
+	BGT  unsent
+sent:
+	LDAXR (R8), R3
+	ORR   R6, R3, R3
+	STLXR R3, (R8), R4
+	CBNZW R4, sent
 	MOVW 16(R1), R3
 	CBNZW R3, inside
-sent:
+outside:
 	LDAXR (R7), R3
 	ORR   R6, R3, R3
 	STLXR R3, (R7), R4
-	CBNZW R4, sent
+	CBNZW R4, outside
 	B     tally
+unsent:
+	LDAXR (R8), R3
+	BIC   R6, R3, R3
+	STLXR R3, (R8), R4
+	CBNZW R4, unsent
 inside:
 	LDAXR (R7), R3
 	BIC   R6, R3, R3

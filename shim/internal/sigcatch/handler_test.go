@@ -83,8 +83,8 @@ func TestOwnURG(t *testing.T) {
 	testutil.Eventually(t, "an URG from kill(2) is noted", func() bool { return take() == sig.URG })
 }
 
-// TestFromOutside: a signal is from outside of the PID namespace if a process sent the signal
-// (si_code is not positive) and the process has no id in the namespace (si_pid is 0).
+// TestFromOutside: a signal is from a process if si_code is not positive, and then from outside of the
+// PID namespace if the process has no id in it (si_pid is 0).
 func TestFromOutside(t *testing.T) {
 	noting, _, _ := handlers()
 	install(t, sig.QUIT, noting)
@@ -102,8 +102,8 @@ func TestFromOutside(t *testing.T) {
 	} {
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_TGSIGQUEUEINFO, uintptr(syscall.Getpid()),
 			uintptr(syscall.Gettid()), uintptr(sig.QUIT), uintptr(unsafe.Pointer(&info)), 0, 0)
-		if s := taken(); errno != 0 || s != sig.QUIT || FromOutside(s) != want {
-			t.Errorf("%+v: took %v (%v), from outside: %v", info, s, errno, FromOutside(s))
+		if s := taken(); errno != 0 || s != sig.QUIT || FromOutside(s) != want || FromProcess(s) != (info.code != kernel) {
+			t.Errorf("%+v: took %v (%v), from outside: %v, from a process: %v", info, s, errno, FromOutside(s), FromProcess(s))
 		}
 		unblock()
 	}

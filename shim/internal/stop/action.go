@@ -13,16 +13,16 @@ type Verb int
 // The verbs, in terms of the action's Signal and Code.
 const (
 	Forward             Verb = iota // send Signal, which arrived from outside, to the command
-	Send                            // send Signal, a step of the schedule, to the command or to the known server below
+	Send                            // send Signal, a step of the schedule, to the command or to those below it; see History.Aim
 	Tell                            // likewise send Signal, that of --on-stop, to a process that handles it
 	Continue                        // send CONT to the stopped command
 	GiveTerminal                    // put the command into the terminal's foreground, if lameduck is in the foreground
 	StopSelf                        // stop lameduck itself by Signal
 	GiveTerminalOrStop              // GiveTerminal and Continue; in the background, stop lameduck by TSTP
 	TermGroup                       // send Signal to the process group of the exited command
-	SignalRemaining                 // send their signal to the next of the remaining processes at work; see Wave
+	SignalRemaining                 // send their signal to the next of the remaining processes; see History.Left
 	SignalLast                      // send their signal to the last
-	LookForServer                   // tell whether the server of SentToServer has ended
+	LookBelow                       // tell whether the processes of SentBelow have ended
 	KillDescendants                 // send KILL to all remaining processes
 	StartSampling                   // start sampling the traffic
 	StopHealth                      // switch the health listener to its mode for a stop
@@ -42,7 +42,7 @@ const (
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
 	"forward *", "send *", "tell *", "continue", "give terminal", "stop self *", "give terminal or stop",
-	"term group *", "signal remaining", "signal last", "look for server", "kill descendants", "start sampling",
+	"term group *", "signal remaining", "signal last", "look below", "kill descendants", "start sampling",
 	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
 }

@@ -41,8 +41,8 @@ const (
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
-	SentToServer                 // a signal of the schedule went to the known server below the command
-	ServerEnded                  // that server has ended
+	SentBelow                    // a signal of the schedule went to processes below the command, or a hook has sent it
+	BelowEnded                   // those have ended
 	NoneAtWork                   // of what the command has left behind, nothing handles its signal
 )
 
@@ -53,7 +53,7 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	Waiting bool // with Sampled: WaitGone of the gate goes on; with NoneAtWork: somebody may have written to what is left
+	Waiting bool // with Sampled: WaitGone of the gate goes on; with BelowEnded: the command is a shell; with NoneAtWork: somebody may have written to what is left
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
 
@@ -82,6 +82,6 @@ func (e Event) String() string {
 	}
 	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
 		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended",
-		Refused: "refused", SentToServer: "sent to the server", ServerEnded: "the server ended",
+		Refused: "refused", SentBelow: "sent below", BelowEnded: "those below ended",
 		NoneAtWork: "none at work"}[e.Kind]
 }

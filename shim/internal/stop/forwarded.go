@@ -9,14 +9,15 @@ import "github.com/lameduck-init/lameduck/shim/internal/sig"
 // from inside of the container.
 
 // finishSignals ask servers and service managers to finish, as in the presets and
-// systemd(1). USR1 and USR2 stop some servers but make most others reload or reopen
-// their logs. HUP reloads.
-var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.RTMin+3)
+// systemd(1). USR1 is HAProxy's, though it makes most others reopen their logs. HUP and USR2 reload.
+var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.USR1, sig.RTMin+3)
 
 // warnNotHeld does WarnNotHeld, once for each signal, if e may be the container's stop.
-// On a terminal, WINCH reports a new size.
+// On a terminal, WINCH reports a new size. A rewritten USR1 is no surprise.
 func (m *Machine) warnNotHeld(e Event) {
-	mayStop := e.Outside && finishSignals.Has(e.Signal) && !(m.cfg.StdinIsTerminal && e.Signal == sig.WINCH)
+	to, _ := m.cfg.Rewrites.Of(e.Signal)
+	expected := m.cfg.StdinIsTerminal && e.Signal == sig.WINCH || e.Signal == sig.USR1 && to != sig.USR1
+	mayStop := e.Outside && finishSignals.Has(e.Signal) && !expected
 	if m.state == Running && m.cfg.RunsSequence() && mayStop && !m.warnedNotHeld.Has(e.Signal) {
 		m.warnedNotHeld = m.warnedNotHeld.With(e.Signal)
 		m.doWith(WarnNotHeld, e.Signal)

@@ -64,3 +64,35 @@ func tickUntil(t *testing.T, m *stop.Machine, end time.Time) {
 		m.Handle(at, event(t, "tick"))
 	}
 }
+
+// TestBeside: a hook that stops the server reports its signal at once, and leaves when those below PID 1 have
+// ended, or nobody gets the signal, or a second before the grace period ends. A signal to it ends all.
+func TestBeside(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# flags besides --until=quiet --grace-period=30 | events | what happens
+		                      | 4s sample met | report end, exit 0
+		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; report end; look below, report late, exit 0
+		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s below-ended; 6s tick; 7s tick | send QUIT; report end; look below; ; ; report late, exit 0
+		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s below-ended; 9s tick; 9s sent-below; 10s below-ended; 12s tick | send USR1; report end; ; send TERM; ; ; report late, exit 0
+		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s refused USR1; 9s tick; 9s sent-below | send USR1; ; send TERM; report end
+		--preset=nginx        | 4s sample met; 4s refused QUIT | send QUIT; report end, exit 0
+		--preset=nginx        | 2s TERM       | report end, exit 0
+		--preset=nginx        | 2s INT        | report end, exit 0
+		--preset=nginx        | 4s sample met; 4s sent-below; 6s TERM | send QUIT; report end; report late, exit 0
+	`) {
+		m := newMachine(t, "hook --until=quiet --grace-period=30s "+cells[0])
+		m.Handle(epoch, event(t, "hold"))
+		var got []string
+		for text := range strings.SplitSeq(cells[1], ";") {
+			step, _ := script.ParseStep(text)
+			var actions []string
+			for _, a := range m.Handle(epoch.Add(step.At), event(t, step.Text)) {
+				actions = append(actions, a.String())
+			}
+			got = append(got, strings.Join(actions, ", "))
+		}
+		if got := strings.Join(got, "; "); got != cells[2] {
+			t.Errorf("%s:\n%s\nwant\n%s", cells[:2], got, cells[2])
+		}
+	}
+}

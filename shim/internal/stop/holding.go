@@ -70,10 +70,11 @@ func (m *Machine) checkGate() {
 	}
 }
 
-// endHold begins the schedule. An empty schedule (PreStop) ends the sequence.
+// endHold begins the schedule. An empty schedule (PreStop) ends the sequence, and so does a signal to a hook.
 func (m *Machine) endHold(why Reason) {
 	m.noteHoldEnd(why)
-	if len(m.record.Steps) == 0 {
+	isTold := why == SecondSignal || why == Interrupt
+	if len(m.record.Steps) == 0 || m.cfg.StopsBeside && isTold {
 		m.finish()
 		return
 	}

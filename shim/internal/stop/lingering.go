@@ -11,8 +11,13 @@ const (
 	// lookInterval is how often lameduck looks at processes whose end only their parent learns of.
 	lookInterval = 250 * time.Millisecond
 
-	// wrapperTime is how long a command may go on when the server below it has ended by its signal.
-	// No preset waits longer between its steps.
+	// looksApart is the shortest time between two looks at what is left, each of which reads all of /proc:
+	// hundreds of processes may end one by one.
+	looksApart = 100 * time.Millisecond
+
+	// wrapperTime is how long a shell may go on when those below it have ended by their signal: for its
+	// next commands. No preset waits longer between its steps. Another command mostly ends with them,
+	// and needs but a moment.
 	wrapperTime = 2 * time.Second
 
 	// readTime is how long what the command or the others wrote to, such as tee, has to read the
@@ -51,17 +56,50 @@ func (m *Machine) lingerEnd() time.Time {
 // lameduck's child, so it is looked at again before long.
 func (m *Machine) signalRemaining() {
 	m.do(SignalRemaining)
+	m.lookedAt = m.now
 	m.due[look] = m.now.Add(lookInterval)
 }
 
-// onServerEnded has a command that outlives the server below it sent TERM, unless the schedule goes
-// on: a shell may restart the server, or sleep.
-func (m *Machine) onServerEnded() {
-	m.due[look] = time.Time{}
-	if m.state == Stopping && m.due[stepStart].IsZero() {
-		m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wrapperTime}, {Signal: sig.TERM}})
-		m.runSteps()
+// onOrphan looks at what is left: the children of the orphan may be lameduck's now.
+func (m *Machine) onOrphan() {
+	switch next := m.lookedAt.Add(looksApart); {
+	case m.state != Lingering:
+	case m.now.Before(next):
+		m.due[look] = next
+	default:
+		m.signalRemaining()
 	}
+}
+
+// onSentBelow looks whether the processes that were signaled have ended. A hook reports its signal at once,
+// since the end of PID 1 ends the hook.
+func (m *Machine) onSentBelow() {
+	if !m.signals() {
+		return
+	}
+	m.due[look] = m.now.Add(lookInterval)
+	if m.cfg.StopsBeside && len(m.record.Sent) == 1 {
+		m.do(ReportEnd)
+	}
+}
+
+// onBelowEnded has a command sent TERM that outlives those below it that were signaled, unless the schedule
+// goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
+func (m *Machine) onBelowEnded(e Event) {
+	m.due[look] = time.Time{}
+	if !m.signals() || !m.due[stepStart].IsZero() {
+		return
+	}
+	wait := lookInterval
+	if e.Waiting {
+		wait = wrapperTime
+	}
+	if m.cfg.StopsBeside {
+		m.due[lateReport] = m.now.Add(wrapperTime)
+		return
+	}
+	m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wait}, {Signal: sig.TERM}})
+	m.runSteps()
 }
 
 // onNoneAtWork signals what is left and handles no signal, at once or when it had time to read what

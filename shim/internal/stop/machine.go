@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -30,6 +31,7 @@ type Config struct {
 	HealthListener      bool          // a health listener runs
 	StdinIsTerminal     bool          // WINCH then reports a new window size
 
+	StopsBeside     bool // a hook stops the command, PID 1, which it is not the parent of
 	ExitEndsCommand bool // lameduck is PID 1: the kernel kills the command at lameduck's exit
 
 	JobControl     bool // lameduck may be a job of a shell: stop with the command
@@ -60,8 +62,9 @@ type Machine struct {
 	nextStep       int    // an index into Record.Steps
 	loopStart      int    // the first step after the last forever; 0: none so far
 
-	readersWaited bool // what is left had readTime
-	killsRest     bool // the end of the linger is a KILL
+	lookedAt      time.Time // when the remaining processes were looked at last
+	readersWaited bool      // what is left had readTime
+	killsRest     bool      // the end of the linger is a KILL
 }
 
 // The deadlines, in the order in which onTick handles those that have passed.
@@ -101,12 +104,15 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 // HoldEnd returns when the hold ends at the latest, zero outside of a hold.
 func (m *Machine) HoldEnd() time.Time { return m.due[holdEnd] }
 
+// LingerEnd returns when lameduck leaves at the latest, zero unless it lingers.
+func (m *Machine) LingerEnd() time.Time { return m.due[lingerEnd] }
+
 // Replan goes on by the configuration for a server recognized after the start, even during the
 // hold: no signal of the schedule has been sent so far. The gate stays as it was.
 func (m *Machine) Replan(cfg Config) {
 	m.cfg = cfg
-	if s := m.record.Trigger; m.state == Holding && s != 0 {
-		m.record.Steps = m.cfg.ScheduleFor(s)
+	if m.state == Holding && len(m.record.Steps) > 0 {
+		m.record.Steps = m.cfg.ScheduleFor(cmp.Or(m.record.Trigger, sig.TERM))
 	}
 }
 
@@ -139,21 +145,17 @@ func (m *Machine) answer(e Event) {
 	case CommandExited:
 		m.onExit(e)
 	case OrphanReaped:
-		if m.state == Lingering {
-			m.signalRemaining() // the orphan's children may be ours now
-		}
+		m.onOrphan()
 	case NoneAtWork:
 		m.onNoneAtWork(e)
 	case NoChildren:
 		if m.state == Lingering {
 			m.finish()
 		}
-	case SentToServer:
-		if m.state == Stopping {
-			m.due[look] = m.now.Add(lookInterval)
-		}
-	case ServerEnded:
-		m.onServerEnded()
+	case SentBelow:
+		m.onSentBelow()
+	case BelowEnded:
+		m.onBelowEnded(e)
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
@@ -164,13 +166,20 @@ func (m *Machine) answer(e Event) {
 	case Refused:
 		m.onRefused(e.Signal)
 	case PreStop:
-		if m.state == Starting {
-			m.beginHold()
+		if m.state != Starting {
+			return
 		}
+		if m.cfg.StopsBeside {
+			m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
+		}
+		m.beginHold()
 	default:
 		m.onTick()
 	}
 }
+
+// signals reports whether signals of a stop are sent: also in state Running, where they are passed on at once.
+func (m *Machine) signals() bool { return m.state == Running || m.state == Stopping }
 
 // do adds an action about no signal in particular.
 func (m *Machine) do(v Verb) { m.doWith(v, 0) }
@@ -224,6 +233,8 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 		m.endHold(Interrupt)
 	case m.state == Holding:
 		m.endHold(SecondSignal)
+	case m.cfg.StopsBeside:
+		m.finish()
 	case !m.due[stepStart].IsZero(): // after the last step, no signal is sent again
 		m.runSteps()
 	}
@@ -303,10 +314,14 @@ func (m *Machine) onTick() {
 			if m.state == Lingering {
 				m.signalRemaining()
 			} else {
-				m.do(LookForServer)
+				m.do(LookBelow)
 				m.due[look] = m.now.Add(lookInterval)
 			}
 		case lateReport:
+			if m.cfg.StopsBeside {
+				m.finish()
+				return
+			}
 			m.do(ReportLate)
 		case longHold:
 			m.due[longHold] = m.now.Add(holdReports)

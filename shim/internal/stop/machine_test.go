@@ -80,7 +80,7 @@ func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
 var tableEvents = []string{
 	"0s started", "0s hold", "1s TERM", "0.999s TERM", "0.5s INT", "0s HUP", "0s WINCH", "0s CONT",
 	"0s tick", "2s tick", "9s tick", "0s stopped TSTP", "0s stopped TTIN", "0s continued", "0s exit 3", "0s orphan",
-	"0s childless", "0s on-stop", "0s refused", "0s to-server", "0s server-ended", "0s none-at-work", "0s sample met", "0s sample no_progress",
+	"0s childless", "0s on-stop", "0s refused", "0s sent-below", "0s below-ended", "0s none-at-work", "0s sample met", "0s sample no_progress",
 }
 
 // TestTable: testdata/table.txt has every answer of every state to every event, and doc.go draws
@@ -131,7 +131,8 @@ func TestManySignals(t *testing.T) {
 func TestWarnNotHeld(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# flags | sent from | signals | warned of
-		--delay=1s           | outside | QUIT USR1 HUP QUIT WINCH INT PWR RTMIN+3 RTMIN+4 | QUIT WINCH INT PWR RTMIN+3
+		--delay=1s           | outside | QUIT USR1 HUP QUIT WINCH INT PWR USR2 RTMIN+3 RTMIN+4 | QUIT USR1 WINCH INT PWR RTMIN+3
+		--delay=1s --rewrite=USR1:HUP | outside | USR1 QUIT | QUIT
 		--delay=1s           | inside  | QUIT INT   |
 		--delay=1s           | outside | TERM QUIT  |
 		--delay=1s terminal  | outside | WINCH QUIT | QUIT

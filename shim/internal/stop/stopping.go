@@ -56,6 +56,10 @@ func (m *Machine) onRefused(s sig.Signal) {
 		}
 	}
 	isLast := m.due[stepStart].IsZero() && m.due[killAfter].IsZero()
+	if m.cfg.StopsBeside && isLast {
+		m.finish()
+		return
+	}
 	if m.cfg.ExitEndsCommand && m.state == Stopping && isLast {
 		m.record.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
 		m.do(WarnOutOfReach)
@@ -90,7 +94,11 @@ func (m *Machine) onExit(e Event) {
 // finish enters Gone and exits, with the final report if there was a stop.
 func (m *Machine) finish() {
 	r := &m.record
-	if !r.TriggeredAt.IsZero() {
+	switch {
+	case r.TriggeredAt.IsZero():
+	case m.cfg.StopsBeside && len(r.Sent) > 0: // the end of the hold is reported
+		m.do(ReportLate)
+	default:
 		m.do(ReportEnd)
 	}
 	if !m.due[onStopKill].IsZero() {

@@ -23,7 +23,7 @@ func TestOwnFaults(t *testing.T) {
 		"--on-stop=http://127.0.0.1:1/"
 	for _, at := range []string{
 		"", "next", "fromOutside", "startSampling", "ask", "sampler", "writeLine", "writeTermlog", "ReleaseInherited", "Reap",
-		"Kill", "Signals", "Program",
+		"Kill", "Handled", "Program",
 	} {
 		t.Run("at "+at, func(t *testing.T) {
 			t.Parallel()

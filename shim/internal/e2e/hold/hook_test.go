@@ -75,7 +75,8 @@ func TestHold(t *testing.T) {
 		PID 1's standard error     |                           |                  |             | $L hold 2>&5                                                |             |                                      | 0    | no_listener   |
 		a wrong flag               |                           |                  |             | $L hold --quite-for=2                                       |             |                                      | 125  | no_listener   | did you mean --quiet-for?
 		a wrong variable           |                           |                  |             | env LAMEDUCK_UNTIL=x $L hold                                |             |                                      | 125  | no_listener   | invalid condition
-		a flag of PID 1's          | SHELL                     |                  |             | $L hold -d 0.1 -u elapsed --preset=nginx                    |             |                                      | 125  | elapsed       | unknown flag --preset
+		a flag of PID 1's          | SHELL                     |                  |             | $L hold -d 0.1 -u elapsed --group                           |             |                                      | 125  | elapsed       | unknown flag --group
+		a signal that nobody gets  | SHELL                     |                  |             | $L hold -d 0.1 -u elapsed --preset=nginx                    |             |                                      | 0    | elapsed       | no process handles QUIT
 		no termination log         |                           |                  |             | $L hold --termination-log=/proc                             |             |                                      | 125  | no_listener   | is a directory
 		no word                    |                           |                  |             | $L --until=quiet                                            |             |                                      | 0    | no_listener   | no command: holding as lameduck hold
 		no word, a wrong flag      |                           |                  |             | $L --untl=quiet                                             |             |                                      | 125  | no_listener   | did you mean --until?
@@ -124,6 +125,59 @@ func TestHold(t *testing.T) {
 			begins := strings.Count(strings.Join(h.Messages(), "\n"), "TERM ends the wait")
 			if (c["reason"] != "") != (begins == 1) || begins == 1 && h.Report().Ended != c["reason"] {
 				t.Errorf("PID 1's standard error has %q, want a hold until %q, once", h.Messages(), c["reason"])
+			}
+		})
+	}
+}
+
+// TestHoldStops: with --preset, --stop-schedule or --kill-after a hook stops what runs below PID 1, or PID 1 if
+// it handles the signal, and says whom. W is a server that cleans up for a moment at its first TERM. The
+// container ends with its last line; else the hook returns, and the kubelet's signal follows.
+func TestHoldStops(t *testing.T) {
+	t.Parallel()
+	const worker = `n=0; trap 'n=$((n+1)); echo TERM $n' TERM; echo up; until [ $n -gt 0 ]; do sleep 0.05; done; sleep 0.3; echo clean $n`
+	for _, c := range box.Table(`
+		case          | needs     | PID 1                                  | flags                    | says               | ends
+		a script      |           | sh -c 'true; "$@"; true' sh W          | --preset=auto            | sent TERM to       | clean 1
+		background    |           | sh -c '"$@" & wait' sh W               | --preset=auto            | sent TERM to       | clean 1
+		an init       | tini      | tini -- sh -c 'true; "$@"; true' sh W  | --kill-after=20          | sent TERM to       | clean 1
+		waits by signalfd | catatonit | catatonit -- sh -c 'true; "$@"; true' sh W | --stop-schedule=TERM | sent TERM to   | clean 1
+		PID 1 itself  |           | W                                      | --preset=auto            | sent TERM at       | clean 1
+		a runner      | python3   | python3 -c 'import subprocess, sys; subprocess.call(sys.argv[1:])' W | --preset=auto | sent TERM to | clean 1
+		restarts it   |           | sh -c 'while :; do "$@"; done' sh W    | --preset=auto            | PID 1 still runs   |
+		KILL          |           | sh -c 'sh -c "trap : TERM; echo up; while :; do sleep 1000; done"; echo gone' | --kill-after=0.5 | sent TERM to | gone
+		nobody        |           | sh -c 'echo up; sleep 1000; true'      | --preset=auto            | no process handles TERM |
+		another signal |          | sh -c 'true; "$@"; true' sh W          | --stop-schedule=USR1/0.5s/TERM | no process handles USR1 | clean 1
+		without flags |           | sh -c 'true; "$@"; true' sh W          |                          | ignores TERM: the stop ends by KILL |
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			if c["needs"] != "" {
+				box.Needs(t, c["needs"])
+			}
+			const start = `mkfifo $D/go; (read -r _ <$D/go; $L hold --delay=0.1 --until=elapsed --grace-period=30 $F; echo returned $?) & exec "$@"`
+			words := []string{"/bin/sh", "-c", start, "sh"}
+			for _, word := range box.Words(c["PID 1"]) {
+				if word == "W" {
+					words = append(words, "sh", "-c", worker)
+				} else {
+					words = append(words, word)
+				}
+			}
+			dir := t.TempDir()
+			s := box.Setup{Env: []string{"L=" + box.Binary, "D=" + dir, "F=" + c["flags"]}}
+			h := s.Start(t, words...)
+			h.Out.Wait("up")
+			box.Die(os.WriteFile(dir+"/go", []byte("\n"), 0))
+			h.Err.Wait(c["says"])
+			if c["ends"] == "" {
+				h.Out.Wait("returned 0")
+				return
+			}
+			h.Out.Wait(c["ends"])
+			h.WantExit(0)
+			if h.Out.Count("TERM 2") > 0 {
+				t.Errorf("TERM came twice: %v", h.Out.All())
 			}
 		})
 	}

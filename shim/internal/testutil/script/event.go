@@ -14,7 +14,7 @@ var kinds = map[string]stop.Kind{
 	"tick": stop.Tick, "started": stop.CommandStarted, "stopped": stop.CommandStopped, "continued": stop.CommandContinued,
 	"exit": stop.CommandExited, "killed": stop.CommandExited, "orphan": stop.OrphanReaped, "childless": stop.NoChildren,
 	"hold": stop.PreStop, "on-stop": stop.OnStopEnded, "refused": stop.Refused, "sample": stop.Sampled,
-	"to-server": stop.SentToServer, "server-ended": stop.ServerEnded, "none-at-work": stop.NoneAtWork,
+	"sent-below": stop.SentBelow, "below-ended": stop.BelowEnded, "none-at-work": stop.NoneAtWork,
 }
 
 // ParseEvent reads an event:
@@ -27,8 +27,9 @@ var kinds = map[string]stop.Kind{
 //	orphan            another process ends
 //	sample STATE...   a sample of the traffic, with the number of requests at risk, and with
 //	                  "stale" and "waiting" (for others)
+//	refused [NAME]    the kernel refuses a signal
 //
-// and tick, started, childless, hold, on-stop, refused, to-server, server-ended and none-at-work.
+// and tick, started, childless, hold, on-stop, sent-below, below-ended and none-at-work.
 func ParseEvent(text string) (e stop.Event, err error) {
 	word, rest, _ := strings.Cut(text, " ")
 	kind, known := kinds[word]
@@ -39,7 +40,7 @@ func ParseEvent(text string) (e stop.Event, err error) {
 		e.Signal, err = sig.Parse(word)
 	case word == "exit":
 		e.Code, err = strconv.Atoi(rest)
-	case kind == stop.CommandExited, kind == stop.CommandStopped:
+	case kind == stop.CommandExited, kind == stop.CommandStopped, kind == stop.Refused && rest != "":
 		e.Signal, err = sig.Parse(rest)
 	case kind == stop.Sampled:
 		err = parseSample(&e, strings.Fields(rest))

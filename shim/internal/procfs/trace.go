@@ -1,0 +1,107 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Trace is what a signal leaves behind in a process that handles it. Two of them, from before and after,
+// show whether the process has got one.
+type Trace struct {
+	Known     bool   // the other fields are
+	Idle      bool   // all threads sleep, and no signal waits for them
+	Switches  uint64 // how often its threads have given up a processor
+	Listeners int    // its TCP sockets that listen, among its first descriptors
+}
+
+// A process with more threads is not looked at, and nor are the descriptors after the first ones: servers
+// open their listeners before their connections.
+const (
+	maxThreads     = 128
+	maxDescriptors = 256
+)
+
+var errEnough = errors.New("there are more")
+
+// Trace returns the trace of a process.
+func (r Root) Trace(pid int) Trace {
+	t := Trace{Idle: true}
+	threads := 0
+	err := numbers(r.path(pid, "task"), func(e entry) error {
+		if threads++; threads > maxThreads {
+			return errEnough
+		}
+		status, err := r.readSmall(pid, "task/"+strconv.Itoa(e.number)+"/status")
+		t.add(status)
+		return err
+	})
+	if err != nil {
+		return Trace{}
+	}
+	t.Known = true
+	t.Listeners = r.listeners(pid)
+	return t
+}
+
+// add adds a thread by its status; see proc_pid_status(5).
+func (t *Trace) add(status []byte) {
+	for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
+		n, _ := strconv.ParseUint(statusField(status, name), 10, 64)
+		t.Switches += n
+	}
+	state := statusField(status, "State")
+	asleep := strings.HasPrefix(state, "S") || strings.HasPrefix(state, "D")
+	pending := statusField(status, "SigPnd") + statusField(status, "ShdPnd")
+	t.Idle = t.Idle && asleep && strings.Trim(pending, "0") == ""
+}
+
+// listeners counts the TCP sockets of a process that listen.
+func (r Root) listeners(pid int) (n int) {
+	listening := map[string]bool{}
+	for _, table := range []string{"/net/tcp", "/net/tcp6"} {
+		_ = r.read(strconv.Itoa(pid)+table, func(file io.Reader) error {
+			return eachRow(file, func(row row) bool {
+				listening[fmt.Sprintf("socket:[%d]", row.Inode)] = true
+				return row.State == tcp.Listen // the kernel lists these first
+			})
+		})
+	}
+	var buf [64]byte
+	_ = numbers(r.path(pid, "fd"), func(e entry) error {
+		if e.number >= maxDescriptors {
+			return errEnough
+		}
+		if target, _ := e.target(buf[:]); listening[string(target)] {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+// Awaited returns the signals for which a process with one thread waits without a handler, by
+// sigwaitinfo(2) or, those that it blocks, by signalfd(2). Which ones sigwaitinfo waits for is not shown.
+func (r Root) Awaited(pid int, blocked sig.Set) (set sig.Set) {
+	wchan, _ := r.readSmall(pid, "wchan")
+	if bytes.Contains(wchan, []byte("sigtimedwait")) {
+		return ^sig.Set(0)
+	}
+	if blocked == 0 {
+		return 0
+	}
+	_, _ = r.EachTarget(pid, func(fd int, target []byte) {
+		if string(target) == "anon_inode:[signalfd]" {
+			info, _ := r.readSmall(pid, "fdinfo/"+strconv.Itoa(fd))
+			mask, _ := strconv.ParseUint(statusField(info, "sigmask"), 16, 64)
+			set |= sig.Set(mask) & blocked
+		}
+	})
+	return set
+}

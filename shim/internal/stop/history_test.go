@@ -1,0 +1,354 @@
+package stop_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// actor is a process of a history, below lameduck, which is process 1. Its program is its name without
+// digits. What it does at TERM, by its words:
+//
+//	(none)   ends: it has no handler
+//	works    ends 1.5 s after the first TERM that it handles; a second one ends it at once
+//	slow     the same, after 6 s
+//	once     works, and its handler is gone from the first TERM on
+//	ignores  works, and ignores TERM from the first one on
+//	deaf     ignores TERM
+//	exits    handles TERM: ends, and tells nobody
+//	tells    handles TERM: passes it on to its children, and ends
+//	waits    handles TERM: passes it on to its children, and ends when they have
+//	keeps    handles TERM: ends when its children have
+//	group    handles TERM: passes it on to all below it, and ends
+//	runs     ends when its children have; without a handler
+//	restarts starts its child again when that has ended; without a handler
+//
+// And, besides: ticks (its threads run all the time), listens (and closes its listener at TERM), lives
+// by its parent (parent: it is cut when the parent ends), stopped (and does nothing until it is continued).
+// A tree after "all" gets TERM from somebody else, and nothing from lameduck until the command has ended.
+type actor struct {
+	stop.Process
+	words    []string
+	children []*actor
+	terms    int
+	endsAt   time.Duration // 0: not yet known
+	ended    bool
+	pending  bool // it is stopped, and has TERM to handle
+	restarts int
+	switches uint64
+}
+
+func (a *actor) is(words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(a.words, w) })
+}
+
+// stage is a history in virtual time.
+type stage struct {
+	all     []*actor
+	now     time.Duration
+	history *stop.History
+	said    []string // orders and ends, with their times
+
+	toldByOthers bool
+}
+
+// newStage reads a tree: each process with its children in parentheses, NAME.WORD.WORD.
+func newStage(text string) *stage {
+	p := &stage{}
+	parents := []*actor{nil}
+	for _, word := range strings.Fields(strings.NewReplacer("(", " ( ", ")", " ) ").Replace(text)) {
+		switch word {
+		case "(":
+			parents = append(parents, p.all[len(p.all)-1])
+		case ")":
+			parents = parents[:len(parents)-1]
+		case "all":
+			p.toldByOthers = true
+		default:
+			words := strings.Split(word, ".")
+			a := &actor{words: words}
+			a.Stopped = a.is("stopped")
+			a.PID, a.Parent, a.Program = 100+len(p.all), 1, strings.TrimRight(words[0], "0123456789")
+			if parent := parents[len(parents)-1]; parent != nil {
+				a.Parent = parent.PID
+				parent.children = append(parent.children, a)
+			}
+			p.all = append(p.all, a)
+		}
+	}
+	return p
+}
+
+// list returns the processes, parents first.
+func (p *stage) list() (list []stop.Process) {
+	for _, a := range p.all {
+		if a.ended {
+			continue
+		}
+		a.Handled, a.Ignored = 0, 0
+		handles := a.is("works", "slow", "once", "ignores", "exits", "tells", "waits", "keeps", "group")
+		switch {
+		case a.is("deaf"), a.is("ignores") && a.terms > 0:
+			a.Ignored = sig.SetOf(sig.TERM)
+		case handles && !(a.is("once") && a.terms > 0):
+			a.Handled = sig.SetOf(sig.TERM)
+		}
+		list = append(list, a.Process)
+	}
+	return list
+}
+
+func (p *stage) trace(pid int) stop.Trace {
+	a := p.all[pid-100]
+	t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
+	if a.is("listens") && a.terms == 0 {
+		t.Listeners = 1
+	}
+	if a.is("ticks") {
+		a.switches++
+	}
+	return t
+}
+
+func (p *stage) say(format string, args ...any) {
+	p.said = append(p.said, fmt.Sprintf("%v ", p.now.Seconds())+fmt.Sprintf(format, args...))
+}
+
+// term is TERM's arrival at a process.
+func (p *stage) term(a *actor) {
+	if a.ended || a.is("deaf") || a.is("ignores") && a.terms > 0 {
+		return
+	}
+	if a.Stopped {
+		a.pending = true
+		return
+	}
+	a.terms++
+	a.switches++
+	switch {
+	case a.is("works", "slow", "once", "ignores") && a.terms > 1:
+		p.say("%s twice", a.words[0])
+		p.end(a)
+	case a.is("slow"):
+		a.endsAt = p.now + 6*time.Second
+	case a.is("works", "once", "ignores"):
+		a.endsAt = p.now + 1500*time.Millisecond
+	case a.is("tells", "waits"):
+		p.tell(a.children, false)
+	case a.is("group"):
+		p.tell(a.children, true)
+	}
+	if !a.is("works", "slow", "once", "ignores", "waits", "keeps") {
+		p.end(a)
+	}
+}
+
+func (p *stage) tell(children []*actor, all bool) {
+	for _, child := range children {
+		p.term(child)
+		if all {
+			p.tell(child.children, true)
+		}
+	}
+}
+
+// end ends a process, whose children become lameduck's.
+func (p *stage) end(a *actor) {
+	if a.ended {
+		return
+	}
+	a.ended = true
+	for _, child := range a.children {
+		if child.is("parent") && !child.ended {
+			p.say("%s cut", child.words[0])
+			p.end(child)
+		}
+		child.Parent = 1
+	}
+}
+
+// step lets a moment pass.
+func (p *stage) step(moment time.Duration) {
+	p.now += moment
+	for _, a := range slices.Backward(p.all) {
+		open := slices.ContainsFunc(a.children, func(c *actor) bool { return !c.ended })
+		switch {
+		case a.ended:
+		case a.endsAt > 0 && p.now >= a.endsAt:
+			p.say("%s clean", a.words[0])
+			p.end(a)
+		case a.is("runs") && !open, a.is("waits", "keeps") && a.terms > 0 && !open:
+			p.end(a)
+		case a.is("restarts") && !open && a.restarts == 0:
+			a.restarts++
+			again := &actor{words: a.children[0].words}
+			again.Process = stop.Process{ID: stop.ID{PID: 100 + len(p.all), Start: 1}, Parent: a.PID, Program: again.words[0]}
+			a.children = append(a.children, again)
+			p.all = append(p.all, again)
+		}
+	}
+}
+
+// order sends TERM.
+func (p *stage) order(processes []stop.Process) {
+	for _, to := range processes {
+		p.say("TERM %s", p.all[to.PID-100].words[0])
+		p.history.Signaled(to.ID)
+		p.all[to.PID-100].Stopped = false // CONT follows
+		p.term(p.all[to.PID-100])
+	}
+}
+
+func processes(orders []stop.Order) (list []stop.Process) {
+	for _, o := range orders {
+		list = append(list, o.Process)
+	}
+	return list
+}
+
+// run plays a stop with a grace period of 30 s, and looks each quarter of a second.
+func (p *stage) run() {
+	const look = 250 * time.Millisecond
+	until := epoch.Add(29 * time.Second)
+	p.history = stop.NewHistory(sig.Rewrites{}, p.trace)
+	command := p.all[0]
+	p.history.Look(command.PID, p.list())
+	below := p.history.Aim(sig.TERM, "")
+	if len(below) == 0 {
+		below = []stop.Process{command.Process}
+	}
+	if p.toldByOthers {
+		p.tell(p.all[:1], true)
+	} else {
+		p.order(below)
+	}
+	told, idle := below[0].PID == command.PID, 0
+	for ; p.now < 29*time.Second; p.step(look) {
+		pid := command.PID
+		if command.ended {
+			pid = 0
+		}
+		p.history.Look(pid, p.list())
+		orders, atWork, last := p.history.Left(epoch.Add(p.now), until)
+		switch {
+		case command.ended && len(atWork)+len(last) == 0, command.ended && len(atWork) == 0 && idle > 0:
+			p.order(processes(last))
+			return
+		case command.ended:
+			p.order(processes(orders))
+		case !told && idle > 0:
+			told, idle = true, 0
+			p.order([]stop.Process{command.Process})
+			continue
+		}
+		if idle++; command.ended && len(atWork) > 0 || !command.ended && (told || len(p.history.Aim(sig.TERM, "")) > 0) {
+			idle = 0
+		}
+	}
+	p.say("end")
+	for _, untold := range p.history.Untold() {
+		p.say("%s untold", untold.Program)
+	}
+}
+
+// TestHistories: whom lameduck tells to end, and when, behind what usually stands in front of a program;
+// the command comes first in each tree.
+func TestHistories(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# tree | what happens, after so many seconds
+
+		# Commands that do not handle the signal: shells first, others last.
+		app.works                               | 0 TERM app, 1.5 app clean
+		sh(app.works)                           | 0 TERM sh, 0 TERM app, 1.5 app clean
+		sh(app.works tee)                       | 0 TERM sh, 0 TERM app, 1.5 app clean, 1.75 TERM tee
+		sh(sh(app.works))                       | 0 TERM sh, 0 TERM sh, 0.25 TERM app, 1.75 app clean
+		sh(sleep)                               | 0 TERM sh, 0.25 TERM sleep
+		tail app.works                          | 0 TERM tail, 0 TERM app, 1.5 app clean
+		python.runs(app.works)                  | 0 TERM app, 1.5 app clean
+		python.runs(sh.runs(app.works))         | 0 TERM app, 1.5 app clean
+		python(app.works.parent)                | 0 TERM app, 1.5 app clean, 1.75 TERM python
+		node.runs(one.works.parent two.works.parent) | 0 TERM one, 0 TERM two, 1.5 two clean, 1.5 one clean
+		python(sleep)                           | 0 TERM python, 0.25 TERM sleep
+		forever.restarts(app.works)             | 0 TERM app, 1.5 app clean, 1.75 TERM forever, 2 TERM app, 3.5 app clean
+		sh(python.runs(app.works.parent))       | 0 TERM sh, 0 TERM app, 1.5 app clean
+		sh(python(app.works.parent))            | 0 TERM sh, 0 TERM app, 1.5 app clean, 1.75 TERM python
+		bash.deaf(app.works)                    | 0 TERM app, 1.5 app clean, 1.75 TERM bash, 29 end
+		sh(bash.deaf(app.works sleep))          | 0 TERM sh, 0 TERM app, 1.5 app clean, 1.75 TERM sleep
+		sh(trap.deaf(sh(app.works)))            | 0 TERM sh, 0 TERM sh, 0.25 TERM app, 1.75 app clean
+
+		# Wrappers that handle the signal.
+		npm.waits(app.works)                    | 0 TERM npm, 1.5 app clean
+		npm.tells(sh(app.works))                | 0 TERM npm, 0 TERM app, 1.5 app clean
+		tini.waits(sh(app.works))               | 0 TERM tini, 0.25 TERM app, 1.75 app clean
+		timeout.waits(app.works)                | 0 TERM timeout, 1.5 app clean
+		bash.tells(app.works)                   | 0 TERM bash, 1.5 app clean
+		bash.tells(app.slow)                    | 0 TERM bash, 6 app clean
+		bash.tells(app.slow.listens.ticks)      | 0 TERM bash, 6 app clean
+		bash.group(sh(app.works.listens))       | 0 TERM bash, 1.5 app clean
+		bash.group(app.works)                   | 0 TERM bash, 1.5 app clean
+		bash.exits(app.works)                   | 0 TERM bash, 0 TERM app, 1.5 app clean
+		bash.exits(app.works.listens)           | 0 TERM bash, 0 TERM app, 1.5 app clean
+		bash.exits(app.works.ticks)             | 0 TERM bash, 14.5 TERM app, 16 app clean
+		bash.exits(app.works.ticks.listens)     | 0 TERM bash, 14.5 TERM app, 16 app clean
+		bash.exits(sh(app.works))               | 0 TERM bash, 0 TERM sh, 0.25 TERM app, 1.75 app clean
+		bash.exits(sleep) app.works             | 0 TERM bash, 0 TERM app, 1.5 app clean, 1.75 TERM sleep
+		bash.exits app.works.ticks              | 0 TERM bash, 14.5 TERM app, 16 app clean
+		master.keeps(one.works two.works)       | 0 TERM master, 29 end, 29 one untold, 29 two untold
+		master.waits(one.works two.slow)        | 0 TERM master, 1.5 one clean, 6 two clean
+		sh(master.waits(one.works two.works))   | 0 TERM sh, 0 TERM master, 1.5 two clean, 1.5 one clean
+		sh(one.works two.slow)                  | 0 TERM sh, 0 TERM one, 0 TERM two, 1.5 one clean, 6 two clean
+
+		npm.tells(sh(app.works.ticks))          | 0 TERM npm, 0 TERM app, 1.5 app clean
+		bash.tells(app.works.stopped)           | 0 TERM bash, 14.5 TERM app, 16 app clean
+		all bash.exits(app.works)               | 1.5 app clean
+
+		# Programs whose handler goes at the first signal.
+		sh(app.once)                            | 0 TERM sh, 0 TERM app, 1.5 app clean
+		sh(app.ignores)                         | 0 TERM sh, 0 TERM app, 1.5 app clean
+		bash.tells(app.once.ticks)              | 0 TERM bash, 1.5 app clean
+		bash.group(sh(app.once))                | 0 TERM bash, 1.5 app clean
+
+		# su and runuser KILL what they run soon after TERM.
+		su.waits(app.slow)                      | 0 TERM app, 6 app clean, 6.25 TERM su
+		sh(su.waits(app.slow))                  | 0 TERM sh, 0 TERM app, 6 app clean, 6 TERM su
+		sh(su.waits(bash(app.slow)))            | 0 TERM sh, 0 TERM app, 6 app clean, 6 TERM su
+		su.waits(sleep)                         | 0 TERM su
+	`) {
+		p := newStage(cells[0])
+		p.run()
+		if got := strings.Join(p.said, ", "); got != cells[1] {
+			t.Errorf("%s:\n  %s\nwant\n  %s", cells[0], got, cells[1])
+		}
+	}
+}
+
+// TestGroup: the signal of a process group reaches its members of that moment that do not ignore it.
+func TestGroup(t *testing.T) {
+	h := stop.NewHistory(sig.Rewrites{}, func(int) stop.Trace { return stop.Trace{} })
+	terms := sig.SetOf(sig.TERM)
+	list := []stop.Process{
+		{ID: stop.ID{PID: 7, Start: 1}, Group: 7},
+		{ID: stop.ID{PID: 8, Start: 2}, Group: 7, Handled: terms},
+		{ID: stop.ID{PID: 9, Start: 2}, Group: 9, Handled: terms},
+		{ID: stop.ID{PID: 10, Start: 2}, Group: 7, Handled: terms, Ignored: sig.SetOf(sig.INT)},
+		{ID: stop.ID{PID: 11, Start: 2}, Group: 7, Handled: terms, Stopped: true},
+		{ID: stop.ID{PID: 12, Start: 11}, Group: 7, Handled: terms},
+	}
+	h.Look(7, list)
+	h.SignaledCommand(sig.INT, 7, 10)
+	h.Look(0, list[1:])
+	orders, atWork, _ := h.Left(epoch, epoch.Add(time.Minute))
+	var got []string
+	for _, o := range orders {
+		got = append(got, fmt.Sprint(o.Signal, " ", o.PID))
+	}
+	if want := "TERM 9, TERM 10, CONT 11, TERM 12"; strings.Join(got, ", ") != want || len(atWork) != 5 {
+		t.Errorf("%v, %d at work; want %s", got, len(atWork), want)
+	}
+}

@@ -1,0 +1,35 @@
+package stop
+
+import (
+	"slices"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// ID tells a process from a later one with the same PID.
+type ID struct {
+	PID   int
+	Start uint64
+}
+
+// Process is a process below lameduck, as one look shows it.
+type Process struct {
+	ID
+	Parent, Group int
+	Stopped       bool       // by a signal, and handles no other until continued
+	Program       string     // base name of its executable; "": not known
+	Server        string     // the known server that it is; "": none
+	Asks          sig.Signal // asks this server to end; 0: as any other program
+	Handled       sig.Set    // it has handlers for them, or waits for them
+	Awaited       sig.Set    // it waits for them, without handlers
+	Ignored       sig.Set
+}
+
+// IsShell reports whether a process is a shell, which goes on with its next command when the present one has
+// ended.
+func (p *Process) IsShell() bool { return slices.Contains(shells, p.Program) }
+
+var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
+
+// killers pass TERM on, and KILL what they run 2 s later.
+var killers = []string{"su", "runuser"}
