@@ -96,8 +96,9 @@ func run(args, env []string) int {
 	return failIn(cfg.JSON, err)
 }
 
-// failWithout fails for a fault on the line, or for lack of a command. Without a command it is
-// probably a preStop hook whose author forgot the word hold, and holds. A child of PID 1 is none: somebody runs lameduck under an init, and forgot the command.
+// failWithout fails for a fault on the line, or for lack of a command. Without a command it is probably a
+// preStop hook whose author forgot the word hold, and holds. A child of PID 1 is none: somebody runs
+// lameduck under an init, and forgot the command.
 func failWithout(line *cli.Line, args, env []string, err error) int {
 	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
 	switch {

@@ -187,7 +187,8 @@ func TestWatchPolicy(t *testing.T) {
 // TestBothPolicies: a pod that holds is measured too, with the grace period that the hold has given it.
 func TestBothPolicies(t *testing.T) {
 	sleep := &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: 45}}
-	pod := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "a", Lifecycle: &core.Lifecycle{PreStop: sleep}}}}}
+	container := core.Container{Name: "a", Lifecycle: &core.Lifecycle{PreStop: sleep}}
+	pod := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{container}}}
 	pod.Labels = map[string]string{"lameduck": "hold"}
 	got := applied(t, "fleet/watch.yaml", applied(t, "fleet/policy.yaml", pod)).Spec
 	var names []string
