@@ -63,7 +63,7 @@ type processes interface {
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
 	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
-	Trace(pid int) proc.Trace
+	Traces(pids []int) []proc.Trace
 	Program(pid int) (exe string, argv []string)
 	Ticks() uint64
 

@@ -53,8 +53,13 @@ type loop struct {
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
-	trace := func(pid int) stop.Trace { return stop.Trace(h.Trace(pid)) }
-	l := &loop{host: h, machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, trace)}
+	traces := func(pids []int) (list []stop.Trace) {
+		for _, t := range h.Traces(pids) {
+			list = append(list, stop.Trace(t))
+		}
+		return list
+	}
+	l := &loop{host: h, machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, traces)}
 	l.follow(p)
 	return l
 }
@@ -205,7 +210,11 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 // onSignal tells the machine about a signal, or about what was reaped.
 func (l *loop) onSignal(s sig.Signal) {
 	if s == sig.CHLD {
-		l.dispatch(l.reap()...)
+		events := l.reap()
+		if n := len(events); n > 0 && events[n-1].Kind == stop.NoChildren {
+			l.noteAtWork(nil)
+		}
+		l.dispatch(events...)
 		return
 	}
 	l.handled = s

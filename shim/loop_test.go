@@ -346,7 +346,7 @@ func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Ticks() uint64                         { return 1 }
-func (w *world) Trace(int) proc.Trace                  { return proc.Trace{} }
+func (w *world) Traces(pids []int) []proc.Trace        { return make([]proc.Trace, len(pids)) }
 func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
 	if i := w.find(p.PID); i >= 0 {
 		return w.rest[i].handles, 0, 0

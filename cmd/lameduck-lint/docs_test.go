@@ -17,7 +17,9 @@ func TestDocs(t *testing.T) {
 	}
 	table := "| --- | --- |\n"
 	for _, r := range rules {
-		table += "| `" + r.name + "` | " + r.says + " |\n"
+		if r["name"] != "" {
+			table += "| `" + r["name"] + "` | " + r["says"] + " |\n"
+		}
 	}
 	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
 	if example == nil {

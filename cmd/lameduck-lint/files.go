@@ -18,10 +18,11 @@ const stdin = "-"
 // The names and the texts of manifests and Dockerfiles. Folders contain other files with such
 // names, which are left alone, valid or not.
 const (
+	others         pattern = `^(\.git|node_modules)$` // folders
 	fileNames      pattern = `(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|yaml|yml|json)$`
 	manifestNames  pattern = `\.(yaml|yml|json)$`
 	composeNames   pattern = `(^|/)(docker-)?compose[^/]*\.ya?ml$`
-	manifestText   pattern = `(?s)apiVersion.*kind|kind.*apiVersion`
+	manifestText   pattern = `(?s)apiVersion.*kind|kind.*apiVersion|"(containerDefinitions|TaskGroups)"`
 	dockerfileText pattern = `(?i)^(\s*(#.*)?\n)*\s*(FROM|ARG)\s`
 )
 
@@ -39,7 +40,7 @@ func collect(paths []string) (files []string, err error) {
 			switch {
 			case fault != nil:
 				failed = errors.Join(failed, unreadable(file, fault))
-			case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			case entry.IsDir() && others.matches(entry.Name()):
 				return fs.SkipDir
 			case entry.IsDir():
 			case file == path || entry.Type().IsRegular() && fileNames.matches(file):
@@ -64,45 +65,67 @@ func unreadable(file string, err error) error {
 // lintFile returns the findings for a file, or an error that wraps errNoKind. A file on the command
 // line is a Dockerfile or else a manifest, by the name. Standard input is judged by the text. The
 // build context of a Dockerfile is its folder.
-func lintFile(file string, named bool, in io.Reader) (found []finding, err error) {
+func lintFile(file string, named bool, in io.Reader) (kept []finding, err error) {
 	defer func() {
 		if fault := recover(); fault != nil { // the other files are linted all the same
 			err = fmt.Errorf("cannot lint %s: a fault of lameduck-lint: %v", file, fault)
 		}
 	}()
-	var text []byte
-	context := os.DirFS("") // has no files
-	if file == stdin {
-		text, err = io.ReadAll(in)
-	} else {
-		text, err = os.ReadFile(file)
-		context = os.DirFS(filepath.Dir(file))
+	context := os.DevNull // has no files
+	if file != stdin {
+		context = filepath.Dir(file)
 	}
+	text, err := read(file, in)
 	if err != nil {
 		return nil, unreadable(file, err)
 	}
-	byName := fileNames.matches(file) && !manifestNames.matches(file)
-	isDockerfile := byName || file == stdin && dockerfileText.matches(string(text))
-	switch {
-	case isDockerfile && (named || dockerfileText.matches(string(text))):
-		found, err = lintDockerfile(text, context)
-	case !isDockerfile && (named || manifestText.matches(string(text))):
-		found, err = lintManifest(text)
-	case composeNames.matches(file):
-		err = errNoKind
+	var stops []*stop
+	switch s := string(text); {
+	case !manifestNames.matches(file) && dockerfileText.matches(s):
+		stops, err = stopInDockerfile(text, context)
+	case named || manifestText.matches(s) || composeNames.matches(file):
+		stops, err = stopsInManifest(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot lint %s: %w", file, err)
 	}
 	lines := strings.Split(string(text), "\n")
-	var kept []finding
-	for _, f := range found {
+	for _, f := range judge(stops) {
 		if f.File = file; !silenced(f, lines) {
 			kept = append(kept, f)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b finding) int { return a.Line - b.Line })
+	slices.SortStableFunc(kept, func(a, b finding) int {
+		return cmp.Or(a.Line-b.Line, strings.Compare(a.Container, b.Container))
+	})
 	return kept, nil
+}
+
+// maxSize is more than a file has: some devices have no end.
+const maxSize = 64 << 20
+
+var errSize = errors.New("larger than 64 MB")
+
+// read returns the text of a file. A FIFO may have no writer, and an empty file in /proc waits for what it reads.
+func read(file string, in io.Reader) (text []byte, err error) {
+	if file == stdin {
+		if text, err = io.ReadAll(io.LimitReader(in, maxSize+1)); len(text) > maxSize {
+			err = errSize
+		}
+		return text, err
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file: give - for standard input")
+	case info.Size() > maxSize:
+		return nil, errSize
+	case info.Size() == 0:
+		return nil, nil
+	}
+	return os.ReadFile(file)
 }
 
 // silenced reports whether a comment on the line of a finding, or on the line above, names

@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,9 +15,9 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// lintDockerfile returns the findings for the image of a Dockerfile's last stage. context has the
-// files that are copied from outside.
-func lintDockerfile(text []byte, context fs.FS) ([]finding, error) {
+// stopInDockerfile returns the stop of the image of a Dockerfile's last stage. context is the
+// folder of the files that are copied from outside.
+func stopInDockerfile(text []byte, context string) ([]*stop, error) {
 	var stages []instructions.Stage
 	var args []instructions.ArgCommand
 	parsed, err := parser.Parse(bytes.NewReader(text))
@@ -38,7 +38,8 @@ func lintDockerfile(text []byte, context fs.FS) ([]finding, error) {
 	}
 	i.script = i.read
 	i.add(stages, len(stages)-1)
-	return judge(newStop(&i.container, nil, 0)), nil
+	s := &stop{container: &i.container, Platform: platforms[len(platforms)-1]}
+	return []*stop{s.run()}, nil
 }
 
 // image is what the instructions up to one say.
@@ -47,7 +48,7 @@ type image struct {
 	shell   []string    // of SHELL
 	dir     string      // of WORKDIR
 	copies  [][2]string // from the build context, and to the image
-	context fs.FS
+	context string
 	args    map[string]string // of ARG before FROM
 }
 
@@ -94,18 +95,19 @@ func (c *image) add(stages []instructions.Stage, i int) {
 
 // wordsOf returns the command of an instruction.
 func (c *image) wordsOf(list instructions.ShellDependantCmdLine, line int) []word {
+	words := list.CmdLine
 	if list.PrependShell {
-		return wordsAt(line, slices.Concat(c.shell, list.CmdLine))
+		words = slices.Concat(c.shell, words)
 	}
-	return wordsAt(line, list.CmdLine)
+	return wordsAt(line, words)
 }
 
 // abs returns the absolute form of a path in the image.
 func (c *image) abs(file string) string {
-	if !path.IsAbs(file) {
-		file = path.Join(c.dir, file)
+	if path.IsAbs(file) {
+		return path.Clean(file)
 	}
-	return path.Clean(file)
+	return path.Join(c.dir, file)
 }
 
 func (c *image) copy(files instructions.SourcesAndDest) {
@@ -126,13 +128,12 @@ func (c *image) read(program string) string {
 		if !isBelow && name != to {
 			continue
 		}
-		sources, _ := fs.Glob(c.context, from)
+		sources, _ := filepath.Glob(filepath.Join(c.context, from))
 		for _, from := range sources {
-			if isBelow && rel != path.Base(from) {
-				from = path.Join(from, rel)
+			if isBelow && rel != filepath.Base(from) {
+				from = filepath.Join(from, rel)
 			}
-			if info, err := fs.Stat(c.context, from); err == nil && info.Mode().IsRegular() && info.Size() < 1<<20 {
-				text, _ := fs.ReadFile(c.context, from)
+			if text, err := read(from, nil); err == nil {
 				return string(text)
 			}
 		}

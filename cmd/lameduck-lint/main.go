@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,9 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
-const help = `lameduck-lint reads Kubernetes manifests and Dockerfiles, and says what would go
-wrong at a stop, one line per finding:
+const help = `lameduck-lint reads Kubernetes manifests, Dockerfiles, Compose files, and ECS task
+definitions and Nomad jobs in JSON, and says what would go wrong at a stop, one
+line per finding:
 
   FILE:LINE: what goes wrong; what would be right [RULE]
 
@@ -24,7 +24,7 @@ usage: lameduck-lint [flags] PATH...
 
   PATH                a file; a folder, of which it reads *.yaml, *.yml, *.json,
                       Dockerfile*, *.Dockerfile and Containerfile*; or -, which
-                      is standard input
+                      is standard input; all others have to be regular files
   --format=FORMAT     text, json (one object per line) or github
                       (workflow commands) [text]
   --rules             list the rules
@@ -76,13 +76,14 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 		text = "lameduck-lint version " + cmp.Or(version, cli.RecordedVersion("dev")) + "\n"
 	case o.Rules:
 		for _, r := range rules {
-			text += fmt.Sprintf("%-16s %s\n", r.name, r.says)
+			if r["name"] != "" {
+				text += fmt.Sprintf("%-16s %s\n", r["name"], r["says"])
+			}
 		}
 	case len(o.Paths) == 0:
 		err = errors.New("nothing to read: give files, folders, or - for standard input")
 	default:
-		text, err = lintFiles(o.Paths, formats[o.Format], in, errs)
-		if text != "" {
+		if text, err = lintFiles(o.Paths, formats[o.Format], in, errs); text != "" {
 			code = exitFound
 		}
 	}
@@ -98,29 +99,22 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 	return code
 }
 
-// formats are the ways to print a finding.
-var formats = map[string]func(finding) string{
-	"text": func(f finding) string {
-		return fmt.Sprintf("%s:%d: %v [%s]", f.File, f.Line, f, f.Rule)
-	},
-	"json": func(f finding) string {
-		text, _ := json.Marshal(f) // cannot fail: strings and a number
-		return string(text)
-	},
+// where is the template of an object and a container.
+const where = "{{with .Object}}{{.}}{{with $.Container}}, container {{.}}{{end}}: {{end}}"
+
+// formats are the templates of a finding.
+var formats = map[string]string{
+	"text": "{{.File}}:{{.Line}}: " + where + "{{.Text}} [{{.Rule}}]\n",
+	"json": "{{json .}}\n",
 	// GitHub's workflow commands, which annotate the lines of a change.
-	"github": func(f finding) string {
-		escape := strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
-		return fmt.Sprintf("::warning file=%s,line=%d,title=%s::%s",
-			escape.Replace(f.File), f.Line, f.Rule, strings.ReplaceAll(f.String(), "%", "%25"))
-	},
+	"github": "::warning file={{escape .File}},line={{.Line}},title={{.Rule}}::" + where + "{{percent .Text}}\n",
 }
 
 // lintFiles returns the findings for the files in paths. A file that cannot be read is an
 // error, but the other files are linted. One that is no manifest is noted.
-func lintFiles(paths []string, format func(finding) string, in io.Reader, notes io.Writer) (text string, err error) {
+func lintFiles(paths []string, format string, in io.Reader, notes io.Writer) (text string, err error) {
 	files, err := collect(paths)
 	failed := []error{err}
-	var lines []string
 	for _, file := range files {
 		found, err := lintFile(file, slices.Contains(paths, file), in)
 		if errors.Is(err, errNoKind) && file != stdin {
@@ -129,8 +123,8 @@ func lintFiles(paths []string, format func(finding) string, in io.Reader, notes 
 			failed = append(failed, err)
 		}
 		for _, f := range found {
-			lines = append(lines, format(f)+"\n")
+			text += fill(format, f)
 		}
 	}
-	return strings.Join(lines, ""), errors.Join(failed...)
+	return text, errors.Join(failed...)
 }

@@ -92,9 +92,9 @@ func FuzzFiles(f *testing.F) {
 		f.Add([]byte(r.text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []func([]byte) ([]finding, error){lintManifest, inContext} {
-			found, _ := read(text)
-			for _, finding := range found {
+		for _, read := range []func([]byte) ([]*stop, error){stopsInManifest, inContext} {
+			stops, _ := read(text)
+			for _, finding := range judge(stops) {
 				if lines := bytes.Count(text, []byte("\n")) + 1; finding.Line < 1 || finding.Line > lines {
 					t.Errorf("%v: there are %d lines", finding, lines)
 				}

@@ -10,39 +10,50 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// object is an object in a manifest, or a list of objects.
+// object is an object in a manifest, or a list of objects. Other platforms have containers in its place.
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
+	Name       word
 	Metadata   metadata
 	Items      []object
 	Spec       struct {
 		pod         `yaml:",inline"`
-		Template    template
+		Template    podTemplate
 		service     `yaml:",inline"`
 		Strategy    struct{ Type string }
-		JobTemplate struct{ Spec struct{ Template template } } `yaml:"jobTemplate"`
+		JobTemplate struct {
+			Spec struct{ Template podTemplate }
+		} `yaml:"jobTemplate"`
 	}
-	Template template
+	Template   podTemplate
+	Containers []container
+	Services   map[word]container
 }
 
-// template is a template of pods. In manifests without pods, there is another value under
+// podTemplate is a template of pods. In manifests without pods, there is another value under
 // the same key, or none.
-type template struct {
+type podTemplate struct {
 	Metadata metadata
 	Spec     *pod
 }
 
-// errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
-var errNoKind = errors.New("left out: no object has a kind, as in a Compose file")
+// manifest is what the objects of a file come to.
+type manifest struct {
+	pods     []*pod
+	services []service
+}
 
-// lintManifest returns the findings for a file of manifests, YAML or JSON, or errNoKind if no
+// errNoKind is the error for YAML or JSON that is no manifest.
+var errNoKind = errors.New("left out: no object has a kind, and it is none of ECS, Nomad or Compose")
+
+// stopsInManifest returns the stops in a file of manifests, YAML or JSON, or errNoKind if no
 // document is a manifest. Values of types that a field does not take are left out: in some
 // kinds the fields are others, and kubectl checks the rest. Decoding any value first finds
 // anchors that contain themselves or expand too far, and {{ … }}, a mapping as a key.
-func lintManifest(text []byte) (found []finding, err error) {
+func stopsInManifest(text []byte) (stops []*stop, err error) {
 	var m manifest
-	isEmpty := true
+	isKnown, isEmpty := false, true
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var document yaml.Node
@@ -63,43 +74,86 @@ func lintManifest(text []byte) (found []finding, err error) {
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		var o object
+		platform := platformOf(value)
+		if names := platform["names"]; names != "" {
+			translate(&document, " "+names)
+		}
 		_ = document.Decode(&o)
-		m.add(&o)
-		isEmpty = isEmpty && value == nil
+		m.add(&o, platform)
+		isKnown, isEmpty = isKnown || platform != nil, isEmpty && value == nil
 	}
-	if !isEmpty && !m.hasObject {
+	if !isEmpty && !isKnown {
 		return nil, errNoKind
 	}
 	for _, p := range m.pods {
-		found = append(found, judge(p.stops()...)...)
+		stops = append(stops, p.stops()...)
 	}
-	return found, nil
+	return stops, nil
 }
 
 // add adds the pods that an object is or makes, and the Services. Most kinds have a pod in the same place:
 // Deployment, StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's Service,
 // OpenShift's DeploymentConfig and OpenKruise's CloneSet.
-func (m *manifest) add(o *object) {
+func (m *manifest) add(o *object, platform entry) {
 	for i := range o.Items {
-		m.add(&o.Items[i])
+		m.add(&o.Items[i], platform)
 	}
 	t := o.Spec.Template
-	switch o.Kind {
-	case "Service":
+	for name, c := range o.Services {
+		c.Name = name
+		o.Containers = append(o.Containers, c)
+	}
+	switch {
+	case o.Containers != nil:
+		o.Kind, o.Metadata.Name = platform["platform"], o.Name
+		t.Spec = &pod{Containers: o.Containers}
+	case o.Kind == "Service":
 		m.services = append(m.services, o.Spec.service)
-	case "Pod":
-		t = template{o.Metadata, &o.Spec.pod}
-	case "PodTemplate":
+	case o.Kind == "Pod":
+		t = podTemplate{o.Metadata, &o.Spec.pod}
+	case o.Kind == "PodTemplate":
 		t = o.Template
-	case "CronJob":
+	case o.Kind == "CronJob":
 		t = o.Spec.JobTemplate.Spec.Template
 	}
-	m.hasObject = m.hasObject || o.Kind != "" || t.Spec != nil
 	if p := t.Spec; p != nil {
 		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
 		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
-		p.replaced = replaced.matches(o.Kind) && o.Spec.Strategy.Type != "Recreate"
-		p.object, p.meta, p.file = strings.Trim(o.Kind+"/"+o.Metadata.Name.text, "/"), t.Metadata, m
+		if o.Spec.Strategy.Type != "Recreate" {
+			p.Kind = o.Kind
+		}
+		p.platform, p.object = platform, strings.Trim(o.Kind+"/"+o.Metadata.Name.text, "/")
+		p.meta, p.services = t.Metadata, &m.services
 		m.pods = append(m.pods, p)
+	}
+}
+
+// platformOf returns the platform of a document by its keys, or nil.
+func platformOf(value any) entry {
+	keys, _ := value.(map[string]any)
+	for _, p := range platforms {
+		if _, isOf := keys[p["top"]]; isOf {
+			return p
+		}
+	}
+	return nil
+}
+
+// inText matches variables in the text of a file.
+const inText pattern = `\$+(\{[^}]*\}|\w+)`
+
+// translate gives a document of another platform the names that Kubernetes has. Of variables nothing is known.
+func translate(n *yaml.Node, names string) {
+	n.Value = inText.compile().ReplaceAllLiteralString(n.Value, unknown)
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		_, rest, isNamed := strings.Cut(names, " "+key.Value+"=")
+		name, _, _ := strings.Cut(rest, " ")
+		if isNamed && (name != "<<" || n.Content[i+1].Kind != yaml.ScalarNode) {
+			key.Value, key.Tag, key.Style = name, "", 0
+		}
+	}
+	for _, child := range n.Content {
+		translate(child, names)
 	}
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"text/template"
 )
 
 // installer is an init container with lameduck.
@@ -13,7 +16,10 @@ const installer = `initContainers: [{name: lameduck, image: "ghcr.io/lameduck-in
 	`command: [/lameduck, install, /opt/lameduck], volumeMounts: [{name: init, mountPath: /opt/lameduck}]}]`
 
 // row is a row of rows.txt.
-type row struct{ name, text, want string }
+type row struct {
+	name, text, want string
+	dockerfile       bool
+}
 
 // rows reads rows.txt.
 func rows(t testing.TB) (list []row) {
@@ -43,27 +49,30 @@ func rows(t testing.TB) (list []row) {
 			pod = strings.Replace(pod, "INIT", installer, 1)
 			text = fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec: {containers: [{%s}], %s}", text, pod)
 		}
-		list = append(list, row{name, text, strings.TrimSpace(rest[end+1:])})
+		list = append(list, row{name, text, strings.TrimSpace(rest[end+1:]), pod == "Dockerfile"})
 	}
 	return list
 }
 
-// inContext returns the findings for a Dockerfile beside the files of testdata/context.
-func inContext(text []byte) ([]finding, error) {
-	return lintDockerfile(text, os.DirFS("testdata/context"))
+// inContext returns the stop of a Dockerfile beside the files of testdata/context.
+func inContext(text []byte) ([]*stop, error) { return stopInDockerfile(text, "testdata/context") }
+
+// stops returns the stops in a row.
+func (r row) stops(t testing.TB) []*stop {
+	read := stopsInManifest
+	if r.dockerfile {
+		read = inContext
+	}
+	stops, err := read([]byte(r.text))
+	if err != nil {
+		t.Errorf("%s: %v in\n%s", r.name, err, r.text)
+	}
+	return stops
 }
 
 // found returns the findings in a row.
 func (r row) found(t testing.TB) (list []string) {
-	read := inContext
-	if strings.Contains(r.text, "\nkind: ") {
-		read = lintManifest
-	}
-	findings, err := read([]byte(r.text))
-	if err != nil {
-		t.Errorf("%s: %v in\n%s", r.name, err, r.text)
-	}
-	for _, f := range findings {
+	for _, f := range judge(r.stops(t)) {
 		list = append(list, fmt.Sprintf("%d: %s [%s]", f.Line, f.Text, f.Rule))
 	}
 	return list
@@ -85,8 +94,56 @@ func TestRows(t *testing.T) {
 		}
 	}
 	for _, r := range rules {
-		if !fired["["+r.name+"]"] {
-			t.Errorf("%s fires nowhere", r.name)
+		if r["name"] != "" && !fired["["+r["name"]+"]"] {
+			t.Errorf("%s fires nowhere", r["name"])
+		}
+	}
+}
+
+// TestTable: each block of rules.txt fits some row, none is behind another that fits wherever it does, and each field
+// is there in some row.
+func TestTable(t *testing.T) {
+	counts, there := map[int]bool{}, map[string]bool{}
+	for _, r := range rows(t) {
+		for _, s := range r.stops(t) {
+			for _, a := range s.subjects() {
+				decided := map[string]bool{}
+				for i, e := range rules {
+					for field := range e {
+						path := strings.TrimPrefix(field, "not ")
+						if !there[path] && field != "rule" && field != "says" && field != "name" {
+							err := template.Must(template.New("").Parse("{{with ."+path+"}}{{end}}")).Execute(io.Discard, a)
+							there[path] = err == nil
+						}
+					}
+					if rule := e["rule"]; rule != "" && !decided[rule] && a.fit(e) {
+						decided[rule], counts[i] = true, true
+					}
+				}
+			}
+		}
+	}
+	for path, is := range there {
+		if !is {
+			t.Errorf("no row has the field %s", path)
+		}
+	}
+	for i, e := range rules {
+		if e["rule"] != "" && !counts[i] {
+			t.Errorf("no row needs %v", e)
+		}
+	}
+}
+
+// TestBraces: the memory for a script grows with its length, whatever it consists of.
+func TestBraces(t *testing.T) {
+	for script := range strings.SplitSeq("{|echo {|{,|{..|$(|((|{ |( |a{b,|if {|`|${x:-|<(|x=(", "|") {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		parse(strings.Repeat(script, 20000), nil)
+		runtime.ReadMemStats(&after)
+		if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 100 {
+			t.Errorf("%d MB for %d times %q", grown, 20000, script)
 		}
 	}
 }

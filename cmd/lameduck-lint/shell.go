@@ -17,7 +17,14 @@ type call struct {
 	always  bool // nothing keeps the script from the command
 	exec    bool // the command is executed in place of the shell
 	line    int
+	text    string // as it stands there
 }
+
+// A script has less. The expansion of braces takes memory by the square of their number.
+const (
+	maxLength = 1 << 20
+	maxBraces = 2000
+)
 
 // unknown stands for what only the shell knows, and for a variable in a manifest.
 const unknown = "$()"
@@ -40,7 +47,7 @@ func (arguments) Each(func(string, expand.Variable) bool) {}
 // script may handle signals. A script that is not valid has none.
 func parse(text string, args []string) (list []call, traps bool) {
 	script, err := syntax.NewParser().Parse(strings.NewReader(text), "")
-	if err != nil {
+	if err != nil || len(text) > maxLength || strings.Count(text, "{") > maxBraces {
 		return nil, false
 	}
 	var calls []*syntax.CallExpr
@@ -73,7 +80,8 @@ func parse(text string, args []string) (list []call, traps bool) {
 			continue
 		}
 		program, line := words[0], int(x.Pos().Line())
-		c := call{words: words, always: sure[x] && !mayEnd && !sure[program], exec: program == "exec", line: line}
+		c := call{words: words, always: sure[x] && !mayEnd && !sure[program], exec: program == "exec", line: line,
+			text: strings.TrimPrefix(text[x.Pos().Offset():x.End().Offset()], "exec ")}
 		switch program {
 		case "exec":
 			c.words = words[1:]
@@ -109,11 +117,12 @@ func markSure(sure map[any]bool, list []*syntax.Stmt) {
 		case *syntax.Block:
 			markSure(sure, x.Stmts)
 		case *syntax.BinaryCmd:
-			if x.Op <= syntax.OrStmt && !s.Background {
-				markSure(sure, []*syntax.Stmt{x.X})
+			sides := []*syntax.Stmt{x.X}
+			if x.Op == syntax.AndStmt {
+				sides = append(sides, x.Y)
 			}
-			if x.Op == syntax.AndStmt && !s.Background {
-				markSure(sure, []*syntax.Stmt{x.Y})
+			if x.Op <= syntax.OrStmt && !s.Background {
+				markSure(sure, sides)
 			}
 		}
 	}

@@ -50,12 +50,11 @@ func Serve(c Command) (code int) {
 			s = sigcatch.Next(c.StopAt, [2]int{})
 		}
 		due := !c.StopAt.IsZero() && !time.Now().Before(c.StopAt)
-		to, passes := c.Rewrites.Of(s)
-		switch {
-		case s == sig.TERM, due:
+		if s == sig.TERM || due {
 			c.StopAt = time.Time{}
 			processes.Kill(c.Target, c.Stop)
-		case s != 0 && s != sig.CHLD && passes:
+		}
+		if to, passes := c.Rewrites.Of(s); passes && s != 0 && s != sig.CHLD && s != sig.TERM {
 			processes.Kill(c.Target, to)
 		}
 	}

@@ -92,8 +92,14 @@ func (ps *Processes) Handled(p Process) (caught, awaited, ignored sig.Set) {
 // Trace is what a signal leaves behind in a process.
 type Trace = procfs.Trace
 
-// Trace returns the present trace of a process.
-func (*Processes) Trace(pid int) Trace { return proc.Trace(pid) }
+// Traces returns the present traces of processes.
+func (*Processes) Traces(pids []int) (list []Trace) {
+	listening := proc.Listening()
+	for _, pid := range pids {
+		list = append(list, proc.Trace(pid, listening))
+	}
+	return list
+}
 
 // Ticks returns the time in the unit of Process.Start, USER_HZ: a hundredth of a second.
 func (*Processes) Ticks() uint64 {

@@ -30,8 +30,8 @@ const (
 
 var errEnough = errors.New("there are more")
 
-// Trace returns the trace of a process.
-func (r Root) Trace(pid int) Trace {
+// Trace returns the trace of a process, with the result of Listening.
+func (r Root) Trace(pid int, listening map[string]bool) Trace {
 	t := Trace{Idle: true}
 	threads := 0
 	err := numbers(r.path(pid, "task"), func(e entry) error {
@@ -46,7 +46,7 @@ func (r Root) Trace(pid int) Trace {
 		return Trace{}
 	}
 	t.Known = true
-	t.Listeners = r.listeners(pid)
+	t.Listeners = r.listeners(pid, listening)
 	return t
 }
 
@@ -62,17 +62,26 @@ func (t *Trace) add(status []byte) {
 	t.Idle = t.Idle && asleep && strings.Trim(pending, "0") == ""
 }
 
-// listeners counts the TCP sockets of a process that listen.
-func (r Root) listeners(pid int) (n int) {
+// Listening returns the TCP sockets that listen in our network namespace, as "socket:[INODE]". The kernel
+// lists them first, and takes milliseconds.
+func (r Root) Listening() map[string]bool {
 	listening := map[string]bool{}
-	for _, table := range []string{"/net/tcp", "/net/tcp6"} {
-		_ = r.read(strconv.Itoa(pid)+table, func(file io.Reader) error {
+	for _, table := range []string{"net/tcp", "net/tcp6"} {
+		_ = r.read(table, func(file io.Reader) error {
 			return eachRow(file, func(row row) bool {
-				listening[fmt.Sprintf("socket:[%d]", row.Inode)] = true
-				return row.State == tcp.Listen // the kernel lists these first
+				isListening := row.State == tcp.Listen
+				if isListening {
+					listening[fmt.Sprintf("socket:[%d]", row.Inode)] = true
+				}
+				return isListening
 			})
 		})
 	}
+	return listening
+}
+
+// listeners counts the sockets of a process that listen.
+func (r Root) listeners(pid int, listening map[string]bool) (n int) {
 	var buf [64]byte
 	_ = numbers(r.path(pid, "fd"), func(e entry) error {
 		if e.number >= maxDescriptors {

@@ -23,7 +23,7 @@ func TestTrace(t *testing.T) {
 	testutil.Must(0, cat.Start())
 	defer cat.Wait()
 	defer cat.Process.Kill()
-	trace := func() Trace { return proc.Trace(cat.Process.Pid) }
+	trace := func() Trace { return proc.Trace(cat.Process.Pid, nil) }
 	idle := func() bool { return trace().Idle }
 	testutil.Eventually(t, "cat sleeps", idle)
 	before := trace()
@@ -39,18 +39,18 @@ func TestTrace(t *testing.T) {
 	cat.Process.Signal(syscall.SIGSTOP)
 	cat.Process.Signal(syscall.SIGTERM)
 	testutil.Eventually(t, "a signal waits", func() bool { return !idle() })
-	if gone := proc.Trace(1 << 30); gone.Known || gone.Idle {
+	if gone := proc.Trace(1<<30, nil); gone.Known || gone.Idle {
 		t.Errorf("no process: %+v", gone)
 	}
-	listeners := proc.Trace(os.Getpid()).Listeners
+	listeners := proc.Trace(os.Getpid(), proc.Listening()).Listeners
 	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
 	connected := testutil.Must(net.Dial("tcp", l.Addr().String()))
 	defer connected.Close()
-	if n := proc.Trace(os.Getpid()).Listeners; n != listeners+1 {
+	if n := proc.Trace(os.Getpid(), proc.Listening()).Listeners; n != listeners+1 {
 		t.Errorf("%d listeners, with one more %d", listeners, n)
 	}
 	l.Close()
-	if n := proc.Trace(os.Getpid()).Listeners; n != listeners {
+	if n := proc.Trace(os.Getpid(), proc.Listening()).Listeners; n != listeners {
 		t.Errorf("%d listeners, and %d when one was closed", listeners, n)
 	}
 }

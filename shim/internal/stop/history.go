@@ -12,7 +12,7 @@ import (
 // its handler out, and a wrapper may pass its signal on and end.
 type History struct {
 	rewrites sig.Rewrites
-	trace    func(pid int) Trace // takes time: asked about few processes
+	traces   func(pids []int) []Trace // takes time: asked about few processes
 
 	members map[ID]*member
 	command *member // nil: never seen
@@ -38,6 +38,8 @@ type member struct {
 	works    bool       // it had a handler for that at some look, and is at work until it ends
 	signaled bool       // by lameduck, by its PID
 	before   Trace      // before the first signal, if somebody else may signal it
+	now      Trace      // of the last look
+	below    []*member  // a root that is signaled after them
 	doubted  time.Time  // since when it is not clear whether somebody has; zero: it never was
 }
 
@@ -56,13 +58,13 @@ type Order struct {
 	Signal sig.Signal
 }
 
-// maxTraces limits the traces of one look.
-const maxTraces = 64
+// maxTraces limits the traces of one look, which take tens of milliseconds then.
+const maxTraces = 256
 
-// NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end. trace
-// returns the present trace of a process.
-func NewHistory(rewrites sig.Rewrites, trace func(pid int) Trace) *History {
-	return &History{rewrites: rewrites, trace: trace, members: map[ID]*member{}}
+// NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end. traces
+// returns the present traces of processes.
+func NewHistory(rewrites sig.Rewrites, traces func(pids []int) []Trace) *History {
+	return &History{rewrites: rewrites, traces: traces, members: map[ID]*member{}}
 }
 
 // Look notes the processes below lameduck, parents before their children. command is the PID of the
@@ -93,9 +95,7 @@ func (h *History) Look(command int, list []Process) {
 	for _, m := range h.order {
 		h.noteHandler(m)
 	}
-	if !h.begun {
-		h.takeTraces()
-	}
+	h.takeTraces()
 }
 
 // noteHandler notes which signal asks a process to end, and whether the process handles it. It is that of
@@ -117,13 +117,25 @@ func (h *History) noteHandler(m *member) {
 	}
 }
 
-// takeTraces takes the traces of the processes that another than lameduck may signal.
+// takeTraces takes the traces of the processes that another than lameduck may signal, or has.
 func (h *History) takeTraces() {
-	taken := 0
+	var of []*member
+	var pids []int
 	for _, m := range h.order {
-		if near, far := h.mayBeTold(m); m.works && (near || far) && taken < maxTraces {
-			taken++
-			m.before = h.trace(m.PID)
+		byParent, byOthers := h.mayBeTold(m)
+		isOpen := !h.begun || m.before.Known && !h.wasSignaled(m)
+		if m.works && (byParent || byOthers) && isOpen && len(of) < maxTraces {
+			of = append(of, m)
+			pids = append(pids, m.PID)
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	for i, t := range h.traces(pids) {
+		of[i].now = t
+		if !h.begun {
+			of[i].before = t
 		}
 	}
 }
@@ -163,9 +175,17 @@ func (h *History) Aim(s sig.Signal, server string) []Process {
 
 // Below returns the processes that Aim has returned and that have not ended.
 func (h *History) Below() (list []Process) {
-	for _, m := range h.below {
+	for _, m := range h.stillPresent(h.below) {
+		list = append(list, m.Process)
+	}
+	return list
+}
+
+// stillPresent returns those of some processes that the last look showed.
+func (h *History) stillPresent(some []*member) (list []*member) {
+	for _, m := range some {
 		if h.present[m.PID] == m {
-			list = append(list, m.Process)
+			list = append(list, m)
 		}
 	}
 	return list
@@ -181,16 +201,17 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 			return found[:1]
 		}
 	}
-	isLast := slices.Contains(killers, c.Program) || c.PID == 1 && c.Awaited.Has(s)
-	if server != "" && c.Server == server || c.takes(s) && !isLast || c.isShell(s) {
+	isInit := c.PID == 1 && c.Awaited.Has(s)
+	if server != "" && c.Server == server || c.takes(s) && !isInit || c.isShell(s) {
 		return nil
 	}
 	return h.topmost(h.children[c.PID], func(m *member) bool { return m.Handled.Has(s) })
 }
 
-// takes reports whether a process handles s itself. Shells catch INT, but only to wait for their child.
+// takes reports whether a process handles s itself. Shells catch INT, but only to wait for their child, and
+// su passes signals on, and kills.
 func (m *member) takes(s sig.Signal) bool {
-	return m.Handled.Has(s) && (s != sig.INT || m.Handled.Has(sig.TERM))
+	return m.Handled.Has(s) && (s != sig.INT || m.Handled.Has(sig.TERM)) && !slices.Contains(killers, m.Program)
 }
 
 // isShell reports whether a process is a shell that s would end. Signals that PID 1 does not handle do not
@@ -289,17 +310,25 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Order) {
 		case h.wasSignaled(root), h.seemsTold(root, now, until):
 		case len(working) == 0:
 			last = append(last, Order{root.Process, root.signal})
-		case root.works && !slices.Contains(killers, root.Program), root.isShell(root.signal):
-			signal = append(signal, Order{root.Process, root.signal})
 		default:
-			below := h.topmost(h.children[root.PID], (*member).isAtWork)
-			if len(below) == 0 { // su without anybody at work
-				below = working
-			}
-			signal = append(signal, orders(slices.DeleteFunc(below, h.wasSignaled))...)
+			signal = append(signal, h.belowRoot(root)...)
 		}
 	}
 	return signal, atWork, last
+}
+
+// belowRoot returns the orders for those at work below a root that neither takes its signal nor is a shell,
+// until they have ended, and then for the root, which may start others. Any other root gets its signal first.
+func (h *History) belowRoot(root *member) []Order {
+	isFirst := root.works && root.takes(root.signal) || root.isShell(root.signal)
+	if !isFirst && root.below == nil {
+		root.below = h.topmost(h.children[root.PID], (*member).isAtWork)
+	}
+	below := h.stillPresent(root.below)
+	if len(below) == 0 {
+		return []Order{{root.Process, root.signal}}
+	}
+	return orders(slices.DeleteFunc(below, h.wasSignaled))
 }
 
 func (m *member) isAtWork() bool { return m.works }
@@ -339,10 +368,10 @@ func (h *History) seemsTold(m *member, now, until time.Time) bool {
 	case !byParent && !byOthers:
 		return false
 	}
-	switch is := h.trace(m.PID); {
-	case m.before.Known && is.Known && is.Listeners < m.before.Listeners:
+	switch {
+	case m.now.Known && m.now.Listeners < m.before.Listeners:
 		return true
-	case isUntouched(m.before, is), !byParent:
+	case m.isUntouched(), !byParent:
 		return false
 	}
 	if m.doubted.IsZero() {
@@ -351,15 +380,15 @@ func (h *History) seemsTold(m *member, now, until time.Time) bool {
 	return now.Before(m.doubted.Add(until.Sub(m.doubted) / 2))
 }
 
-// isUntouched reports whether two traces prove that the process got no signal in between.
-func isUntouched(before, is Trace) bool {
-	return before.Known && is.Idle && is.Switches == before.Switches
+// isUntouched reports whether the traces prove that a process has got no signal.
+func (m *member) isUntouched() bool {
+	return m.before.Known && m.now.Idle && m.now.Switches == m.before.Switches
 }
 
 // Untold returns the processes at work below the command that certainly nobody has told to end.
 func (h *History) Untold() (list []Process) {
 	for _, m := range h.order {
-		if m.works && m.before.Known && isUntouched(m.before, h.trace(m.PID)) {
+		if m.works && m.isUntouched() {
 			list = append(list, m.Process)
 		}
 	}

@@ -104,6 +104,13 @@ func (p *stage) list() (list []stop.Process) {
 	return list
 }
 
+func (p *stage) traces(pids []int) (list []stop.Trace) {
+	for _, pid := range pids {
+		list = append(list, p.trace(pid))
+	}
+	return list
+}
+
 func (p *stage) trace(pid int) stop.Trace {
 	a := p.all[pid-100]
 	t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
@@ -216,7 +223,7 @@ func processes(orders []stop.Order) (list []stop.Process) {
 func (p *stage) run() {
 	const look = 250 * time.Millisecond
 	until := epoch.Add(29 * time.Second)
-	p.history = stop.NewHistory(sig.Rewrites{}, p.trace)
+	p.history = stop.NewHistory(sig.Rewrites{}, p.traces)
 	command := p.all[0]
 	p.history.Look(command.PID, p.list())
 	below := p.history.Aim(sig.TERM, "")
@@ -276,6 +283,7 @@ func TestHistories(t *testing.T) {
 		node.runs(one.works.parent two.works.parent) | 0 TERM one, 0 TERM two, 1.5 two clean, 1.5 one clean
 		python(sleep)                           | 0 TERM python, 0.25 TERM sleep
 		forever.restarts(app.works)             | 0 TERM app, 1.5 app clean, 1.75 TERM forever, 2 TERM app, 3.5 app clean
+		sh(forever.restarts(app.works))         | 0 TERM sh, 0 TERM app, 1.5 app clean, 1.5 TERM forever, 1.75 TERM app, 3.25 app clean
 		sh(python.runs(app.works.parent))       | 0 TERM sh, 0 TERM app, 1.5 app clean
 		sh(python(app.works.parent))            | 0 TERM sh, 0 TERM app, 1.5 app clean, 1.75 TERM python
 		bash.deaf(app.works)                    | 0 TERM app, 1.5 app clean, 1.75 TERM bash, 29 end
@@ -330,7 +338,7 @@ func TestHistories(t *testing.T) {
 
 // TestGroup: the signal of a process group reaches its members of that moment that do not ignore it.
 func TestGroup(t *testing.T) {
-	h := stop.NewHistory(sig.Rewrites{}, func(int) stop.Trace { return stop.Trace{} })
+	h := stop.NewHistory(sig.Rewrites{}, func([]int) []stop.Trace { return nil })
 	terms := sig.SetOf(sig.TERM)
 	list := []stop.Process{
 		{ID: stop.ID{PID: 7, Start: 1}, Group: 7},

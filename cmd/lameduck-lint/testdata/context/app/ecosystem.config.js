@@ -1,0 +1,1 @@
+module.exports = {apps: [{script: "server.js", kill_timeout: 25000}]}

@@ -1,0 +1,2 @@
+#!/bin/sh
+/lameduck --delay=5 -- server
