@@ -117,7 +117,8 @@ volumes: [{name: x, emptyDir: {}}] | {name: a, PORT, MOUNT/opt/lameducks}]} | a:
 func TestHoldPolicy(t *testing.T) {
 	words := strings.NewReplacer("SLEEP", "lifecycle: {preStop: {sleep: {seconds: 45}}}",
 		"START", "lifecycle: {postStart: {sleep: {seconds: 1}}}", "HOOK", "lifecycle: {preStop: {exec: {command: ", "END", "}}}",
-		"PORT", "ports: [{containerPort: 80}]", "MOUNT", "volumeMounts: [{name: x, mountPath: ", "VOLUME", "volumeMounts: [{name: x, mountPath: /x}]")
+		"PORT", "ports: [{containerPort: 80}]", "MOUNT", "volumeMounts: [{name: x, mountPath: ",
+		"VOLUME", "volumeMounts: [{name: x, mountPath: /x}]")
 	var pods core.PodList
 	alone := ""
 	for i, line := range strings.Split(strings.TrimSpace(words.Replace(hooked)), "\n") {
