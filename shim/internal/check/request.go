@@ -24,16 +24,16 @@ const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 func IsRequest(text string) bool {
 	method, url := cutMethod(text)
 	isUsual := strings.Contains(" get post put patch delete ", " "+strings.ToLower(method)+" ")
-	isMethod := isUsual || strings.Trim(method, capitals) == ""
+	isMethod := isUsual || method != "" && strings.Trim(method, capitals) == ""
 	scheme, _, found := strings.Cut(url, ":")
 	return found && isMethod && (scheme == "http" || scheme == "https" || scheme == "unix")
 }
 
-// cutMethod cuts a text into a word, "" if there is none, and a URL.
+// cutMethod cuts a text into a method, POST without one, and a URL.
 func cutMethod(text string) (method, url string) {
 	method, url, _ = strings.Cut(text, " ")
 	if strings.Contains(method, ":") {
-		return "", text
+		return "POST", text
 	}
 	return method, strings.TrimLeft(url, " ")
 }
@@ -42,11 +42,8 @@ func cutMethod(text string) (method, url string) {
 // numeric address or localhost, since nothing resolves names.
 func ParseRequest(text string) (*Request, error) {
 	method, url := cutMethod(text)
-	r := &Request{Method: "POST", URL: url, Host: "localhost"}
-	if method != "" {
-		r.Method = method
-	}
-	if strings.Trim(method, capitals) != "" {
+	r := &Request{Method: method, URL: url, Host: "localhost"}
+	if method == "" || strings.Trim(method, capitals) != "" {
 		return nil, fmt.Errorf("invalid method %q: give it in capitals, as in PUT URL", method)
 	}
 	r.Path, r.Unix = strings.CutPrefix(url, "unix:/")

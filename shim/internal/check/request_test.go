@@ -40,8 +40,12 @@ func TestRequest(t *testing.T) {
 		curl http://127.0.0.1/                 |
 		/bin/GET http://127.0.0.1/             |
 		deregister                             |
+		(space)                                | 
 	`) {
 		text := cells[0]
+		if text == "(space)" {
+			text = " http://127.0.0.1/"
+		}
 		if text == `http://127.0.0.1/\r\nx` {
 			text = "http://127.0.0.1/\r\nx"
 		}
@@ -53,7 +57,7 @@ func TestRequest(t *testing.T) {
 		if got != cells[1] {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, cells[1])
 		}
-		isProgram := slices.Contains([]string{"deregister", "curl http://127.0.0.1/", "/bin/GET http://127.0.0.1/"}, text)
+		isProgram := slices.Contains([]string{"deregister", " http://127.0.0.1/", "curl http://127.0.0.1/", "/bin/GET http://127.0.0.1/"}, text)
 		if IsRequest(text) == isProgram {
 			t.Errorf("%s is taken for a program: %v", text, !isProgram)
 		}
