@@ -61,7 +61,10 @@ func (l *loop) act(a stop.Action) {
 	case stop.ReportHold:
 		l.reportStop((*report.Stop).Continuation)
 	case stop.ReportLate:
-		l.stop.Untold = workers(l.history.Untold())
+		if l.stopSent && !l.plan.Hook {
+			l.look()
+			l.stop.Untold = workers(l.history.Untold())
+		}
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
 		l.noteDeaf()

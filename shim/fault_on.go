@@ -78,7 +78,7 @@ func (f faultyProcesses) Handled(p proc.Process) (caught, awaited, ignored sig.S
 	return f.processes.Handled(p)
 }
 
-func (f faultyProcesses) Program(pid int) (string, []string) {
+func (f faultyProcesses) Program(pid int, withArguments bool) (string, []string) {
 	f.fault("Program")
-	return f.processes.Program(pid)
+	return f.processes.Program(pid, withArguments)
 }

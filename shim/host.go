@@ -64,7 +64,7 @@ type processes interface {
 	Descendants() []proc.Process
 	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
 	Traces(pids []int) []proc.Trace
-	Program(pid int) (exe string, argv []string)
+	Program(pid int, withArguments bool) (exe string, argv []string)
 	Ticks() uint64
 
 	StopSelf(s sig.Signal)

@@ -37,7 +37,6 @@ type loop struct {
 	ended      proc.Status // the end of the command
 
 	history *stop.History // of the processes, during a stop
-	accepts sig.Set       // requests that the command has handled or ignored
 	refused sig.Set       // requests that were not passed on
 
 	sampler  sampler          // nil: sampling has not begun
@@ -229,7 +228,7 @@ func (l *loop) identify(stopSignal sig.Signal) {
 	if l.plan.Preset != AutoPreset || l.plan.Server != nil || l.command == 0 {
 		return
 	}
-	found := preset.Match(l.host.Program(l.command))
+	found := preset.Match(l.host.Program(l.command, true))
 	if found == nil && stopSignal != 0 && !l.grouped() {
 		l.look()
 		if below, ok := l.history.Server(stopSignal); ok {

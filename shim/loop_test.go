@@ -369,7 +369,7 @@ func (w *world) GiveTerminal(int) bool {
 	return true
 }
 
-func (w *world) Program(pid int) (string, []string) {
+func (w *world) Program(pid int, _ bool) (string, []string) {
 	if i := w.find(pid); i >= 0 {
 		return w.rest[i].program, []string{w.rest[i].program}
 	}

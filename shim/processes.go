@@ -64,7 +64,7 @@ func (l *loop) process(p proc.Process) stop.Process {
 	}
 	shown.Handled, shown.Awaited, shown.Ignored = l.host.Handled(p)
 	shown.Handled |= shown.Awaited
-	exe, argv := l.host.Program(p.PID)
+	exe, argv := l.host.Program(p.PID, l.plan.Preset != "")
 	if exe != "" {
 		shown.Program = path.Base(exe)
 	}
@@ -110,32 +110,46 @@ func (l *loop) sendStep(s sig.Signal) {
 	if !l.machine.Record().Lull.Found || l.stopSent {
 		l.look()
 	}
+	targets := l.aim(s)
+	if l.plan.Hook {
+		targets = l.besides(s, targets)
+	}
 	sent := false
-	for _, p := range l.aim(s) {
-		sent = !isRefusal(l.signal(stop.Order{Process: p, Signal: s})) || sent
+	for _, p := range targets {
+		sent = l.signal(stop.Order{Process: p, Signal: s}) == nil || sent
 	}
 	switch at := l.host.Ticks(); {
-	case l.plan.Hook && s == sig.KILL: // no signal of its own PID namespace kills PID 1, but the end of the others may
-		for _, p := range l.host.Descendants() {
-			l.host.KillDescendant(p, s)
-		}
 	case sent:
-		l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
-	case l.plan.Hook && !l.reaches(s):
-		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
-		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
-	case isRefusal(l.send(s)):
+		l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow, Waiting: len(l.stop.SentTo) == 0})
+	case l.plan.Hook, isRefusal(l.send(s)):
 		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
 	default:
 		l.noteSent(s, at)
-		if l.plan.Hook {
-			l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow})
-		}
 	}
 	if !sent && !l.stopSent {
 		l.stop.SentTo = nil
 	}
 	l.stopSent = true
+}
+
+// besides returns whom a hook sends s: those below the command that s is for, or else the command, or at
+// KILL everybody. PID 1 gets from its own PID namespace only what it handles, and never KILL.
+func (l *loop) besides(s sig.Signal, below []stop.Process) []stop.Process {
+	command, _ := l.history.Command()
+	switch {
+	case s == sig.KILL:
+		return l.history.Processes()
+	case len(below) > 0:
+		return below
+	case l.reaches(s):
+		return []stop.Process{command}
+	case len(l.stop.SentTo) > 0: // and they have ended
+	case command.Program == "":
+		l.log(Warn, "cannot tell which process handles %v: the orchestrator's signal follows", s)
+	default:
+		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+	}
+	return nil
 }
 
 // noteSent notes that the command, or its process group, was sent s, at a time in Ticks.
@@ -283,14 +297,20 @@ var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
 func (l *loop) forward(s sig.Signal) {
 	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
 	isRequest := requests.Has(s) && l.host.fromProcess(s) && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
-	if !isRequest || l.accepts.Has(s) {
+	switch {
+	case l.plan.Hook:
+		return
+	case isRequest:
+		caught, _, ignored := l.host.Handled(proc.Process{PID: l.command})
+		isRequest = !(caught | ignored).Has(s)
+	}
+	if !isRequest {
 		l.send(s)
 		return
 	}
 	l.look()
 	switch server, found := l.history.Server(s); {
-	case l.accept(s):
-		l.accepts = l.accepts.With(s)
+	case l.accept(s): // it waits for s
 		l.send(s)
 	case found && server.Handled.Has(s):
 		l.host.KillDescendant(proc.Process{PID: server.PID, Start: server.Start}, s)

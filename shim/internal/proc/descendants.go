@@ -133,15 +133,17 @@ func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
 // shells are programs that run others and seldom forward signals.
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
-// Program returns the path of the program that the process runs, and its command line,
+// Program returns the path of the program that the process runs, and on request its command line,
 // without the empty words that are left where a process overwrites its command line. What
 // /proc cannot tell is empty.
-func (*Processes) Program(pid int) (exe string, argv []string) {
+func (*Processes) Program(pid int, withArguments bool) (exe string, argv []string) {
 	if proc.CheckNamespace() != nil {
 		return "", nil
 	}
 	exe, _ = proc.Executable(pid)
-	argv, _ = proc.Arguments(pid)
+	if withArguments {
+		argv, _ = proc.Arguments(pid)
+	}
 	for len(argv) > 1 && argv[len(argv)-1] == "" {
 		argv = argv[:len(argv)-1]
 	}

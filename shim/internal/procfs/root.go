@@ -69,7 +69,7 @@ func (r Root) list(pid int, name string, limit int64) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
-// readSmall returns the first 4 KiB of a file of a process, with fewer system calls than os.ReadFile: a look reads
+// readSmall returns the first 16 KiB of a file of a process, with fewer system calls than os.ReadFile: a look reads
 // some files of every process.
 func (r Root) readSmall(pid int, name string) ([]byte, error) {
 	path := r.path(pid, name)
@@ -78,7 +78,7 @@ func (r Root) readSmall(pid int, name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	var text [4096]byte
+	var text [16 << 10]byte
 	n, err := unix.Read(fd, text[:])
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: err}

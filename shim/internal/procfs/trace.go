@@ -53,13 +53,14 @@ func (r Root) Trace(pid int, listening map[string]bool) Trace {
 // add adds a thread by its status; see proc_pid_status(5).
 func (t *Trace) add(status []byte) {
 	for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-		n, _ := strconv.ParseUint(statusField(status, name), 10, 64)
+		n, err := strconv.ParseUint(statusField(status, name), 10, 64)
 		t.Switches += n
+		t.Idle = t.Idle && err == nil // gVisor does not count
 	}
 	state := statusField(status, "State")
 	asleep := strings.HasPrefix(state, "S") || strings.HasPrefix(state, "D")
 	pending := statusField(status, "SigPnd") + statusField(status, "ShdPnd")
-	t.Idle = t.Idle && asleep && strings.Trim(pending, "0") == ""
+	t.Idle = t.Idle && asleep && pending != "" && strings.Trim(pending, "0") == ""
 }
 
 // Listening returns the TCP sockets that listen in our network namespace, as "socket:[INODE]". The kernel

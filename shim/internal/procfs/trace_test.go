@@ -55,6 +55,23 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// TestPoorStatus: a kernel that does not count switches, or shows no pending signals, proves nothing.
+func TestPoorStatus(t *testing.T) {
+	const rich = "Name:\tx\nState:\tS (sleeping)\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
+		"voluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n"
+	for _, without := range []string{"", "State", "SigPnd:\t0000000000000000\nShdPnd"} {
+		trace := Trace{Idle: true}
+		trace.add([]byte(strings.Replace(rich, "\n"+without, "\n"+strings.ToLower(without), 1)))
+		if trace.Idle != (without == "") {
+			t.Errorf("without %q: %+v", without, trace)
+		}
+	}
+	trace := Trace{Idle: true}
+	if trace.add([]byte(strings.Replace(rich, "\nvoluntary", "\nother", 1))); trace.Idle {
+		t.Errorf("without switches: %+v", trace)
+	}
+}
+
 // TestFirst: which process runs the container of a hook.
 func TestFirst(t *testing.T) {
 	for _, cells := range tables.Rows(`

@@ -21,10 +21,8 @@ TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 	LOCK
 	INCL (AX)(DI*4)
 	DECQ DI
-	LOCK
-	BTRQ DI, ·sent(SB)
 	CMPL 8(SI), $0
-	JGT  inside
+	JGT  unsent
 	LOCK
 	BTSQ DI, ·sent(SB)
 	CMPL 16(SI), $0
@@ -32,6 +30,9 @@ TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 	LOCK
 	BTSQ DI, ·outside(SB)
 	JMP  arrive
+unsent:
+	LOCK
+	BTRQ DI, ·sent(SB)
 inside:
 	LOCK
 	BTRQ DI, ·outside(SB)

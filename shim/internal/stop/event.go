@@ -53,7 +53,9 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	Waiting bool // with Sampled: WaitGone of the gate goes on; with BelowEnded: the command is a shell; with NoneAtWork: somebody may have written to what is left
+	// With Sampled: WaitGone of the gate goes on. With SentBelow: it went to the command of a hook. With
+	// BelowEnded: the command is a shell. With NoneAtWork: somebody may have written to what is left.
+	Waiting bool
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
 

@@ -70,6 +70,11 @@ func NewHistory(rewrites sig.Rewrites, traces func(pids []int) []Trace) *History
 // Look notes the processes below lameduck, parents before their children. command is the PID of the
 // command, or 0 when it has ended.
 func (h *History) Look(command int, list []Process) {
+	h.begun = h.begun || command == 0 && h.command != nil
+	if !h.begun {
+		clear(h.members)
+		h.command = nil
+	}
 	h.present, h.children, h.order = map[int]*member{}, map[int][]*member{}, nil
 	for _, p := range list {
 		m := h.members[p.ID]
@@ -91,7 +96,6 @@ func (h *History) Look(command int, list []Process) {
 		h.present[p.PID] = m
 		h.order = append(h.order, m)
 	}
-	h.begun = h.begun || command == 0 && h.command != nil
 	for _, m := range h.order {
 		h.noteHandler(m)
 	}
@@ -161,8 +165,7 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 //
 // That is whoever handles it, from the top. A shell gets it even so, since it would go on with its next
 // command. Any other program may be what those below it write to, or what they live by: it gets the
-// signal when they have ended. So does an init as PID 1, which waits for signals to pass them on, and whose
-// end is that of all.
+// signal when they have ended. So does an init as PID 1, which passes signals on, and whose end is that of all.
 func (h *History) Aim(s sig.Signal, server string) []Process {
 	if s == sig.KILL {
 		return nil
@@ -184,12 +187,14 @@ func (h *History) Below() (list []Process) {
 // stillPresent returns those of some processes that the last look showed.
 func (h *History) stillPresent(some []*member) (list []*member) {
 	for _, m := range some {
-		if h.present[m.PID] == m {
+		if h.isPresent(m) {
 			list = append(list, m)
 		}
 	}
 	return list
 }
+
+func (h *History) isPresent(m *member) bool { return m != nil && h.present[m.PID] == m }
 
 func (h *History) aim(s sig.Signal, server string) []*member {
 	c := h.command
@@ -201,17 +206,19 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 			return found[:1]
 		}
 	}
-	isInit := c.PID == 1 && c.Awaited.Has(s)
-	if server != "" && c.Server == server || c.takes(s) && !isInit || c.isShell(s) {
+	isInit := c.PID == 1 && slices.Contains(inits, c.Program)
+	takes := c.takes(s) || c.Awaited.Has(s)
+	if server != "" && c.Server == server || takes && !isInit || c.isShell(s) {
 		return nil
 	}
 	return h.topmost(h.children[c.PID], func(m *member) bool { return m.Handled.Has(s) })
 }
 
-// takes reports whether a process handles s itself. Shells catch INT, but only to wait for their child, and
-// su passes signals on, and kills.
+// takes reports whether a process has a handler for s, and ends by it. Shells catch INT, but only to wait for
+// their child; inits wait for signals without handlers, and pass them on; su passes them on, and kills.
 func (m *member) takes(s sig.Signal) bool {
-	return m.Handled.Has(s) && (s != sig.INT || m.Handled.Has(sig.TERM)) && !slices.Contains(killers, m.Program)
+	caught := m.Handled.Without(m.Awaited)
+	return caught.Has(s) && (s != sig.INT || caught.Has(sig.TERM)) && !slices.Contains(killers, m.Program)
 }
 
 // isShell reports whether a process is a shell that s would end. Signals that PID 1 does not handle do not
@@ -258,6 +265,14 @@ func (h *History) Server(s sig.Signal) (server Process, found bool) {
 		return server, false
 	}
 	return servers[0].Process, true
+}
+
+// Processes returns the processes of the last look.
+func (h *History) Processes() (list []Process) {
+	for _, m := range h.order {
+		list = append(list, m.Process)
+	}
+	return list
 }
 
 // Command returns the command, as the last look showed it, if one did.
@@ -311,7 +326,7 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Order) {
 		case len(working) == 0:
 			last = append(last, Order{root.Process, root.signal})
 		default:
-			signal = append(signal, h.belowRoot(root)...)
+			signal = append(signal, h.belowRoot(root, now, until)...)
 		}
 	}
 	return signal, atWork, last
@@ -319,7 +334,7 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Order) {
 
 // belowRoot returns the orders for those at work below a root that neither takes its signal nor is a shell,
 // until they have ended, and then for the root, which may start others. Any other root gets its signal first.
-func (h *History) belowRoot(root *member) []Order {
+func (h *History) belowRoot(root *member, now, until time.Time) []Order {
 	isFirst := root.works && root.takes(root.signal) || root.isShell(root.signal)
 	if !isFirst && root.below == nil {
 		root.below = h.topmost(h.children[root.PID], (*member).isAtWork)
@@ -328,7 +343,9 @@ func (h *History) belowRoot(root *member) []Order {
 	if len(below) == 0 {
 		return []Order{{root.Process, root.signal}}
 	}
-	return orders(slices.DeleteFunc(below, h.wasSignaled))
+	return orders(slices.DeleteFunc(below, func(m *member) bool {
+		return h.wasSignaled(m) || h.seemsTold(m, now, until)
+	}))
 }
 
 func (m *member) isAtWork() bool { return m.works }
@@ -371,7 +388,7 @@ func (h *History) seemsTold(m *member, now, until time.Time) bool {
 	switch {
 	case m.now.Known && m.now.Listeners < m.before.Listeners:
 		return true
-	case m.isUntouched(), !byParent:
+	case m.isUntouched(), !byParent && !h.isPresent(m.parent): // without a handler the signal has ended it
 		return false
 	}
 	if m.doubted.IsZero() {

@@ -26,6 +26,7 @@ import (
 //	waits    handles TERM: passes it on to its children, and ends when they have
 //	keeps    handles TERM: ends when its children have
 //	group    handles TERM: passes it on to all below it, and ends
+//	far      handles TERM: passes it on to its children's children, and ends
 //	runs     ends when its children have; without a handler
 //	restarts starts its child again when that has ended; without a handler
 //
@@ -92,7 +93,7 @@ func (p *stage) list() (list []stop.Process) {
 			continue
 		}
 		a.Handled, a.Ignored = 0, 0
-		handles := a.is("works", "slow", "once", "ignores", "exits", "tells", "waits", "keeps", "group")
+		handles := a.is("works", "slow", "once", "ignores", "exits", "tells", "waits", "keeps", "group", "far")
 		switch {
 		case a.is("deaf"), a.is("ignores") && a.terms > 0:
 			a.Ignored = sig.SetOf(sig.TERM)
@@ -150,6 +151,10 @@ func (p *stage) term(a *actor) {
 		p.tell(a.children, false)
 	case a.is("group"):
 		p.tell(a.children, true)
+	case a.is("far"):
+		for _, child := range a.children {
+			p.tell(child.children, true)
+		}
 	}
 	if !a.is("works", "slow", "once", "ignores", "waits", "keeps") {
 		p.end(a)
@@ -300,6 +305,9 @@ func TestHistories(t *testing.T) {
 		bash.tells(app.slow.listens.ticks)      | 0 TERM bash, 6 app clean
 		bash.group(sh(app.works.listens))       | 0 TERM bash, 1.5 app clean
 		bash.group(app.works)                   | 0 TERM bash, 1.5 app clean
+		bash.far(flock.runs(app.works))         | 0 TERM bash, 1.5 app clean
+		bash.far(flock.runs(app.works.listens)) | 0 TERM bash, 1.5 app clean
+		bash.exits(flock.runs(app.works))       | 0 TERM bash, 0 TERM app, 1.5 app clean
 		bash.exits(app.works)                   | 0 TERM bash, 0 TERM app, 1.5 app clean
 		bash.exits(app.works.listens)           | 0 TERM bash, 0 TERM app, 1.5 app clean
 		bash.exits(app.works.ticks)             | 0 TERM bash, 14.5 TERM app, 16 app clean
@@ -358,5 +366,36 @@ func TestGroup(t *testing.T) {
 	}
 	if want := "TERM 9, TERM 10, CONT 11, TERM 12"; strings.Join(got, ", ") != want || len(atWork) != 5 {
 		t.Errorf("%v, %d at work; want %s", got, len(atWork), want)
+	}
+}
+
+// TestInit: below an init as PID 1, beside which a hook runs, those who handle the signal get it. What else
+// runs as PID 1 and waits for signals gets it itself. A known server gets its own wherever it is.
+func TestInit(t *testing.T) {
+	terms := sig.SetOf(sig.TERM, sig.QUIT)
+	for _, cells := range tables.Rows(`
+		# the first process and its PID | the preset's server | who gets TERM
+		tini 1      |       | nginx
+		tini 1      | nginx | nginx
+		catatonit 1 |       | nginx
+		s6-svscan 1 |       |
+		s6-svscan 1 | nginx | nginx
+		tini 7      |       |
+		tini 7      | nginx | nginx
+	`) {
+		program, number, _ := strings.Cut(cells[0], " ")
+		pid := int(number[0] - '0')
+		h := stop.NewHistory(sig.Rewrites{}, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
+		h.Look(pid, []stop.Process{
+			{ID: stop.ID{PID: pid}, Program: program, Handled: terms, Awaited: terms},
+			{ID: stop.ID{PID: 8}, Parent: pid, Program: "nginx", Server: "nginx", Handled: terms},
+		})
+		got := ""
+		for _, p := range h.Aim(sig.TERM, cells[1]) {
+			got += p.Program
+		}
+		if server, found := h.Server(sig.TERM); got != cells[2] || !found || server.PID != 8 {
+			t.Errorf("%s: %s; server %v", cells, got, server)
+		}
 	}
 }

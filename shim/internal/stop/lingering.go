@@ -73,12 +73,15 @@ func (m *Machine) onOrphan() {
 
 // onSentBelow looks whether the processes that were signaled have ended. A hook reports its signal at once,
 // since the end of PID 1 ends the hook.
-func (m *Machine) onSentBelow() {
+func (m *Machine) onSentBelow(e Event) {
 	if !m.signals() {
 		return
 	}
-	m.due[look] = m.now.Add(lookInterval)
-	if m.cfg.StopsBeside && len(m.record.Sent) == 1 {
+	if !e.Waiting {
+		m.due[look] = m.now.Add(lookInterval)
+	}
+	if m.cfg.StopsBeside && !m.reported {
+		m.reported = true
 		m.do(ReportEnd)
 	}
 }
@@ -90,13 +93,15 @@ func (m *Machine) onBelowEnded(e Event) {
 	if !m.signals() || !m.due[stepStart].IsZero() {
 		return
 	}
+	if m.cfg.StopsBeside {
+		if at := m.now.Add(wrapperTime); at.Before(m.due[lateReport]) {
+			m.due[lateReport] = at
+		}
+		return
+	}
 	wait := lookInterval
 	if e.Waiting {
 		wait = wrapperTime
-	}
-	if m.cfg.StopsBeside {
-		m.due[lateReport] = m.now.Add(wrapperTime)
-		return
 	}
 	m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wait}, {Signal: sig.TERM}})
 	m.runSteps()

@@ -63,6 +63,7 @@ type Machine struct {
 	loopStart      int    // the first step after the last forever; 0: none so far
 
 	lookedAt      time.Time // when the remaining processes were looked at last
+	reported      bool      // a hook has reported its signal
 	readersWaited bool      // what is left had readTime
 	killsRest     bool      // the end of the linger is a KILL
 }
@@ -153,7 +154,7 @@ func (m *Machine) answer(e Event) {
 			m.finish()
 		}
 	case SentBelow:
-		m.onSentBelow()
+		m.onSentBelow(e)
 	case BelowEnded:
 		m.onBelowEnded(e)
 	case Sampled:
@@ -315,7 +316,9 @@ func (m *Machine) onTick() {
 				m.signalRemaining()
 			} else {
 				m.do(LookBelow)
-				m.due[look] = m.now.Add(lookInterval)
+				if m.now.Before(m.record.SignaledAt().Add(m.cfg.Grace)) {
+					m.due[look] = m.now.Add(lookInterval)
+				}
 			}
 		case lateReport:
 			if m.cfg.StopsBeside {

@@ -31,5 +31,8 @@ func (p *Process) IsShell() bool { return slices.Contains(shells, p.Program) }
 
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
+// inits pass signals on, and end with their child.
+var inits = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init"}
+
 // killers pass TERM on, and KILL what they run 2 s later.
 var killers = []string{"su", "runuser"}

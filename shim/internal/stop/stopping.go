@@ -96,7 +96,7 @@ func (m *Machine) finish() {
 	r := &m.record
 	switch {
 	case r.TriggeredAt.IsZero():
-	case m.cfg.StopsBeside && len(r.Sent) > 0: // the end of the hold is reported
+	case m.reported:
 		m.do(ReportLate)
 	default:
 		m.do(ReportEnd)

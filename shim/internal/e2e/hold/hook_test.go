@@ -49,6 +49,7 @@ func TestHold(t *testing.T) {
 		PID 1's variables          |                           |                  |             | env LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_GROUP=maybe $L hold |             |                                      | 0    | no_listener   | TERM ends the wait
 		lameduck without a hold    | DIR/lameduck --           |                  |             | $L hold                                                     |             |                                      | 0    | no_listener   | TERM ends the wait
 		a shell that is told       | TRAPS                     |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | told
+		signals to the hook        | TRAPS                     |                  |             | $L hold -d 15 -u elapsed                                    | holding     | signal USR2 TERM                     | 0    | second_signal | TERM ends the wait
 		tini forwards it           | /usr/bin/tini -- TRAPS    |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | told
 		a shell that is not        | SHELL                     |                  |             | $L hold --on-stop=USR2 -d 0.1 -u elapsed                    |             |                                      | 0    | elapsed       | PID 1 does not handle USR2
 		a program at the stop      |                           |                  |             | $L hold --on-stop=true --until=elapsed                      |             |                                      | 0    | elapsed       | TERM ends the wait
@@ -122,6 +123,9 @@ func TestHold(t *testing.T) {
 			h.Out.Wait("hook: exited " + c["code"])
 			h.Send("exit 0")
 			h.WantExit(0)
+			if c["case"] == "signals to the hook" && h.Out.Count("told") > 0 {
+				t.Error("the hook passed its signal on")
+			}
 			begins := strings.Count(strings.Join(h.Messages(), "\n"), "TERM ends the wait")
 			if (c["reason"] != "") != (begins == 1) || begins == 1 && h.Report().Ended != c["reason"] {
 				t.Errorf("PID 1's standard error has %q, want a hold until %q, once", h.Messages(), c["reason"])

@@ -168,6 +168,7 @@ func TestPresets(t *testing.T) {
 // wrappers are what stands in front of a server, by name.
 var wrappers = map[string][]string{
 	"shell":        {"sh", "-c", `true; "$@"; true`, "sh"},
+	"init":         {"tini", "--"},
 	"another init": {"tini", "--", "sh", "-c", `true; "$@"; true`, "sh"},
 }
 
