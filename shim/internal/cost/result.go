@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -30,15 +31,18 @@ type End struct {
 	At   time.Time
 	Cut  int // requests in flight
 
+	Streams int // responses that went on and on, and ended with the server
+
 	since time.Time // the earliest time at which the port may have ended
 }
 
-// Cut returns the number of requests that were cut.
-func (r *Result) Cut() (n int) {
+// Cut returns the number of requests, and of streams, that were cut.
+func (r *Result) Cut() (requests, streams int) {
 	for _, e := range r.Ends {
-		n += e.Cut
+		requests += e.Cut
+		streams += e.Streams
 	}
-	return n
+	return requests, streams
 }
 
 // hasEnded reports whether a port has ended.
@@ -61,7 +65,6 @@ func (t *Tracker) updatePorts() {
 			}
 			r.addEnd(end)
 			p.listened = time.Time{}
-			t.ports[number] = p
 		}
 	}
 	slices.Sort(r.Listening)
@@ -76,15 +79,24 @@ func (t *Tracker) updatePorts() {
 
 // countOpen counts the connections that the server has not closed, or closes.
 func (t *Tracker) countOpen() {
+	for _, p := range t.ports {
+		p.open = 0
+	}
 	t.result.Open = 0
+	count := func(c *ledger.Conn, wasOpen, isOpen bool, n int) {
+		if isOpen {
+			t.port(c.Local.Port()).open += n
+		}
+		if wasOpen && t.result.hasEnded(c.Local.Port()) {
+			t.result.Open += n
+		}
+	}
 	for _, c := range t.sample.Conns {
-		wasOpen := c.Was != nil || ledger.IsOpen(&c.Socket)
-		switch {
-		case !wasOpen || !t.result.hasEnded(c.Local.Port()):
+		switch isOpen := ledger.IsOpen(&c.Socket); {
 		case c.Fate == ledger.Shown:
-			t.result.Open++
+			count(c, c.Was != nil || isOpen, isOpen, 1)
 		case c.Fate == ledger.Closed && c.Seen == t.sample.Now: // was counted
-			t.result.Open--
+			count(c, c.Was != nil, c.Before.Open, -1)
 		}
 	}
 }
@@ -97,28 +109,64 @@ func (r *Result) addEnd(e End) {
 	}
 }
 
-// countCut counts the requests on connections that an end has closed.
-func (t *Tracker) countCut(missed bool) {
+// countCut counts the connections that an end has closed.
+func (t *Tracker) countCut() {
 	r := &t.result
-	r.CutAtLeast = r.CutAtLeast || missed && len(r.Ends) > 0
+	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
+	died := t.died()
 	for key, c := range t.closed {
 		if c.counted {
 			continue
 		}
+		isLate := t.sample.At.Sub(c.at) > LateEvent+justBefore
 		for i := range r.Ends {
 			e := &r.Ends[i]
-			if c.port != 0 && c.port != e.Port || c.at.Before(e.since.Add(-justBefore)) {
+			switch {
+			case c.port != 0 && c.port != e.Port || c.at.Before(e.since.Add(-justBefore)):
+				continue
+			case c.streamed && died[c.port] < 0: // others of the port live on, or this one has ended by itself
+				isLate = t.sample.At.Sub(c.at) > oneDeath
 				continue
 			}
-			if c.port != 0 {
-				e.Cut++
-			}
+			e.add(c, 1)
 			c.counted = true
 			break
 		}
-		if !c.counted && t.sample.At.Sub(c.at) > LateEvent+justBefore {
+		if !c.counted && isLate {
 			delete(t.closed, key)
 		}
+	}
+}
+
+// oneDeath is how long it takes at most to close all connections of a process that dies.
+const oneDeath = 50 * time.Millisecond
+
+// died tells the streams that died with their server from those that have ended by themselves, by port: at
+// least 0, if no connection of the port is left, and half of those that closed last were not complete.
+func (t *Tracker) died() map[uint16]int {
+	died := map[uint16]int{}
+	for _, c := range t.closed {
+		switch {
+		case !c.streamed || c.counted:
+		case t.port(c.port).open > 0:
+			died[c.port] = math.MinInt32
+		case c.complete:
+			died[c.port]--
+		default:
+			died[c.port]++
+		}
+	}
+	return died
+}
+
+// add adds a connection to the end that has closed it.
+func (e *End) add(c *closed, n int) {
+	switch {
+	case c.port == 0:
+	case c.streamed:
+		e.Streams += n
+	default:
+		e.Cut += n
 	}
 }
 
@@ -139,7 +187,7 @@ func (t *Tracker) countLeftovers() {
 		delete(t.closed, key)
 		for i := range t.result.Ends {
 			if e := &t.result.Ends[i]; c.finAcked && e.Port == c.port {
-				e.Cut--
+				e.add(c, -1)
 			}
 		}
 	}

@@ -264,11 +264,12 @@ func TestCost(t *testing.T) {
 	for _, cells := range tables.Rows(costs) {
 		k := play(cells[1])
 		r := k.result
-		got := fmt.Sprintf("%d cut, %d refused", r.Cut(), r.Refused)
+		cut, streams := r.Cut()
+		got := fmt.Sprintf("%d cut, %d refused", cut, r.Refused)
 		for _, note := range []struct {
 			n    int
 			text string
-		}{{r.Open, "open"}, {k.returned, "returned"}, {r.OfProbes, "probe"}} {
+		}{{streams, "streams"}, {r.Open, "open"}, {k.returned, "returned"}, {r.OfProbes, "probe"}} {
 			if note.n > 0 {
 				got += fmt.Sprintf(", %d %s", note.n, note.text)
 			}

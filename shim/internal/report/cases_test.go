@@ -186,6 +186,8 @@ func (c *Cost) change(step string) {
 		c.nothingLost(number)
 	case "cut":
 		c.Ends[0].Cut = int(number)
+	case "streams":
+		c.Ends[len(c.Ends)-1].Streams = int(number)
 	case "serves": // on
 		c.Ends = nil
 	case "another": // port ends

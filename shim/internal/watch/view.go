@@ -24,7 +24,7 @@ type View struct {
 	Settled  bool      `json:"settled"`
 	Quiet    bool      `json:"quiet"`
 	Drained  bool      `json:"drained"`
-	Cut      *int      `json:"cut"`     // requests, by the server's end so far; null: not ended, or not known
+	Cut      *int      `json:"cut"`     // requests and streams, by the server's end so far; null: not ended, or not known
 	Refused  *int      `json:"refused"` // connections since the server's end; null as Cut
 	Queued   bool      `json:"-"`       // only connections that wait to be accepted keep the server busy
 }
@@ -37,6 +37,10 @@ func (v View) JSON() string { return report.Encode(v) }
 // from its own start.
 func (w *watch) view(now time.Time, next *sample) View {
 	ports := next.cost.Listening
+	var observer *string
+	if next.observer != "" {
+		observer = &next.observer
+	}
 	givenUp := 0
 	if now.Before(w.givesUp) {
 		givenUp = next.LeftOut.GivenUp
@@ -44,12 +48,12 @@ func (w *watch) view(now time.Time, next *sample) View {
 	v := View{
 		Schema:   report.Schema,
 		Time:     now,
-		Observer: report.NullIfZero(next.observer),
+		Observer: observer,
 		Trouble:  next.trouble,
 		Ports:    append([]uint16{}, ports[:min(len(ports), maxShown)]...), // never null
 		Open:     next.Open,
 		InFlight: next.InFlight + givenUp,
-		New:      next.Accepted - w.accepted,
+		New:      next.Accepted - w.viewed,
 		Accepted: next.Accepted,
 		LastNew:  w.ago(now, next.LastNew),
 		LastByte: w.ago(now, next.LastByte),
@@ -60,13 +64,14 @@ func (w *watch) view(now time.Time, next *sample) View {
 	}
 	if c := &w.cost; len(c.Ends) > 0 {
 		if c.Source == "" {
-			v.Cut = new(c.Cut())
+			requests, streams := c.Cut()
+			v.Cut = new(requests + streams)
 		}
 		if c.Uncounted == nil {
 			v.Refused = &next.cost.Refused
 		}
 	}
-	w.accepted = next.Accepted
+	w.viewed = next.Accepted
 	return v
 }
 

@@ -75,18 +75,17 @@ type watch struct {
 	start   time.Time // of what counts
 	givesUp time.Time // when requests may first be given up
 	viewDue time.Time
+	viewed  int // connections, as of the last view
 
-	cost     report.Cost
-	written  []string  // the verdict in the termination log, in words
-	said     bool      // the verdict on the ends so far
-	saidLoss bool      // what they had cost at once
-	idle     bool      // nothing listens, as was said
-	deaf     bool      // KILL ends the server, as was said
-	trouble  string    // of the observer, as was said
-	accepted int       // connections, as of the last view
-	minute   []count   // of the samples of a minute, up to the beginning of the stop
-	endedAt  time.Time // when a signal ended watch
-	done     bool
+	cost      report.Cost
+	announced bool     // what TERM begins, as was said
+	written   []string // the verdict in the termination log, in words
+	said      bool     // the verdict on the ends so far
+	saidLoss  bool     // what they had cost at once
+	news      [3]string
+	minute    []count   // of the samples of a minute, up to the beginning of the stop
+	endedAt   time.Time // when a signal ended watch
+	done      bool
 }
 
 // count is the number of connections up to a moment.
@@ -108,9 +107,10 @@ func (w *watch) countMinute(now time.Time, accepted int) {
 }
 
 func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
-	w := &watch{Watcher: to, plan: p, termlog: log, start: now.Add(-known)}
-	w.givesUp = now.Add(p.Traffic.MaxSilence)
-	w.viewDue = now.Add(showEvery)
+	w := &watch{
+		Watcher: to, plan: p, termlog: log,
+		start: now.Add(-known), givesUp: now.Add(p.Traffic.MaxSilence), viewDue: now.Add(showEvery),
+	}
 	w.cost = report.Cost{Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed}
 	w.cost.Limit = p.Stop.Grace - stop.ReportMargin
 	w.cost.QuietFor = p.Traffic.QuietFor
@@ -118,83 +118,74 @@ func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *wat
 	return w
 }
 
-// signaled handles a signal, or 0.
+// signaled handles a signal, or 0. What has happened since the latest sample is in the next one.
 func (w *watch) signaled(signal sig.Signal) error {
 	now := time.Now()
-	switch signal {
-	case sig.TERM:
-		if w.cost.TERM.IsZero() {
-			w.cost.TERM = now
-			if w.cost.Over(now) {
-				return nil // the next sample ends watch
-			}
-			return w.say("TERM: %s", w.outlook())
-		}
-		if now.Sub(w.cost.TERM) < doubledTERM {
-			return nil
-		}
-	case sig.INT, sig.HUP, sig.QUIT:
-	default:
-		return nil
-	}
-	if w.endedAt.IsZero() { // what has happened since the latest sample is in the next one
+	switch isTERM := signal == sig.TERM; {
+	case isTERM && w.cost.TERM.IsZero():
+		w.cost.TERM = now
+	case isTERM && now.Sub(w.cost.TERM) < doubledTERM:
+	case !isTERM && signal != sig.INT && signal != sig.HUP && signal != sig.QUIT:
+	case w.endedAt.IsZero():
 		w.endedAt = now
-		return nil
+	default:
+		w.done = true
+		return w.conclude(now)
 	}
-	w.done = true
-	return w.conclude(now)
+	return nil
 }
 
 // outlook says what TERM begins.
-func (w *watch) outlook() string {
+func (w *watch) outlook(now time.Time) string {
+	c := &w.cost
+	if !c.FromTERM() && len(c.Listening)+c.Open == 0 {
+		return report.InWords("the server has gone: looking on for %s", max(c.QuietFor-now.Sub(c.Ended()), 0))
+	}
 	source := "given"
-	if w.cost.GraceAssumed {
+	if c.GraceAssumed {
 		source = "assumed, as in " + w.plan.Terms.AssumedFrom
 	}
 	return report.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
-		"(grace period of %s, %s); a second TERM or INT ends it", w.cost.QuietFor, w.cost.Limit, w.cost.Grace, source)
+		"(grace period of %s, %s); a second TERM or INT ends it", c.QuietFor, c.Limit, c.Grace, source)
 }
 
 // sampled handles a snapshot.
-func (w *watch) sampled(next *sample) error {
+func (w *watch) sampled(next *sample) (err error) {
 	now := time.Now()
 	c := &w.cost
-	returned := next.cost.Returned
-	if len(returned) > 0 {
-		if err := w.conclude(now); err != nil { // before what was counted is forgotten
-			return err
-		}
-		w.said = false
+	hasReturned := len(next.cost.Returned) > 0
+	if hasReturned {
+		err = w.conclude(now) // before what was counted is forgotten
 	}
-	if len(c.Ends) < len(next.cost.Ends) {
+	if hasReturned || len(c.Ends) < len(next.cost.Ends) {
 		w.said, w.saidLoss = false, false
 	}
-	c.Result = next.cost
+	c.Result, c.Streams = next.cost, next.Streams
 	w.countMinute(now, next.Accepted)
 	c.Source = ""
-	if next.observer != observe.SockDiag && next.observer != "" {
+	if next.observer != observe.SockDiag {
 		c.Source = next.observer
 	}
 	if len(c.Ends) == 0 {
 		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
 	}
-	if len(c.Ends) == 0 || c.Open > 0 { // else as they were before
-		c.Streams = next.Streams
-	}
-	err := w.sayNews(next)
-	for _, e := range returned {
-		err = errors.Join(err, w.say("port %d listens again, after %.1f s", e.Port, now.Sub(e.At).Seconds()))
-	}
+	err = errors.Join(err, w.sayNews(next))
 	w.writeTermlog(now, false)
 	late := time.Duration(0)
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
 	}
-	err = errors.Join(err, w.sayLoss(now))
 	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
-	if isEnded || c.Over(now) {
+	switch isOver := c.Over(now); {
+	case isEnded || isOver:
 		err = errors.Join(err, w.conclude(now))
 		w.done = isEnded || !c.TERM.IsZero()
+	case !w.announced && !c.TERM.IsZero() && next.began.After(c.TERM):
+		w.announced = true
+		err = errors.Join(err, w.say("TERM: %s", w.outlook(now)))
+	case !w.saidLoss && !w.said && c.Lost() && c.Gone(now): // KILL may come before the verdict
+		w.saidLoss = true
+		err = errors.Join(err, w.say("so far: %s", c.Lines()[0]))
 	}
 	if w.View != nil && !w.done && err == nil && !now.Before(w.viewDue) && hasRoom(0) {
 		w.viewDue = now.Add(showEvery)
@@ -203,31 +194,27 @@ func (w *watch) sampled(next *sample) error {
 	return err
 }
 
-// sayLoss says what the stop has cost so far, once: KILL may come before the verdict.
-func (w *watch) sayLoss(now time.Time) error {
-	c := &w.cost
-	if w.saidLoss || w.said || c.Cut()+c.Streams+c.Refused == 0 || !c.Gone(now) {
-		return nil
-	}
-	w.saidLoss = true
-	return w.say("so far: %s", c.Lines()[0])
-}
-
-// sayNews says what has changed about the source of the samples.
+// sayNews says what has changed about the source of the samples, and about the server.
 func (w *watch) sayNews(next *sample) (err error) {
-	if next.trouble != w.trouble && next.trouble != "" {
-		err = w.say("observing through %s: %s", next.observer, next.trouble)
+	var news [len(w.news)]string
+	if next.trouble != "" {
+		news[0] = fmt.Sprintf("observing through %s: %s", next.observer, next.trouble)
 	}
-	w.trouble = next.trouble
-	if next.deaf && !w.deaf {
-		w.deaf = true
-		err = errors.Join(err, w.say("the server is PID 1 and has no handler for TERM: KILL ends its stops"))
+	if w.cost.Deaf = next.deaf; next.deaf {
+		news[1] = report.Deaf
 	}
-	isIdle := len(next.cost.Listening)+len(next.cost.Ends) == 0
-	if isIdle && !w.idle {
-		err = errors.Join(err, w.say("nothing listens in this network namespace; looking on"))
+	if len(next.cost.Listening)+len(next.cost.Ends) == 0 {
+		news[2] = "nothing listens in this network namespace; looking on"
 	}
-	w.idle = isIdle
+	for i, text := range news {
+		if text != "" && text != w.news[i] {
+			err = errors.Join(err, w.say("%s", text))
+		}
+	}
+	w.news = news
+	for _, e := range next.cost.Returned {
+		err = errors.Join(err, w.say("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds()))
+	}
 	return err
 }
 
