@@ -158,7 +158,7 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		return t.addClosed(c)
 	case ledger.Lost:
 		if last := c.LastOpen(); c.Side != ledger.Ignored && c.Accepted {
-			t.addCut(last, t.inFlight(last), streams(c, last.Info.LastSent), t.sample.Time(c.Seen))
+			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), t.sample.Time(c.Seen))
 		}
 	}
 	return false
@@ -177,17 +177,8 @@ func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) b
 	return inFlight || streamed
 }
 
-// minPause is the shortest pause between two bytes sent that makes a response a stream.
-const minPause = 50 * time.Millisecond
-
 // atOnce is how long after the last byte of a complete stream its server closes the connection.
 const atOnce = 10 * time.Millisecond
-
-// streams reports whether a connection had a response that went on and on when it closed, with its last byte
-// sent so long before: no longer than the response has paused.
-func streams(c *ledger.Conn, silent time.Duration) bool {
-	return c.SendPause >= minPause && silent <= c.SendPause
-}
 
 // recently is how long others that reset connections are remembered.
 const recently = 10 * time.Second
@@ -265,7 +256,7 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	case isReset:
 		since := c.Ended - c.Before.Seen
 		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
-		if !t.addCut(before, inFlight, streams(c, before.Info.LastSent+since), at) {
+		if !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at) {
 			t.resets(c.Local.Port())
 			return true
 		}
@@ -276,7 +267,7 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 			own.port, own.finAcked = 0, false
 		}
 	case c.Side != ledger.Ignored:
-		t.addCut(&c.Socket, t.wasCut(c), streams(c, c.Info.LastSent), at)
+		t.addCut(&c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent), at)
 	}
 	return false
 }

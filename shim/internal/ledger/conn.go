@@ -182,6 +182,15 @@ const (
 // answers.
 func (c *Conn) Unanswered() bool { return c.Sent == 0 && c.Paused >= minPauses }
 
+// minSendPause is the shortest pause between two bytes sent that makes a response a stream.
+const minSendPause = 50 * time.Millisecond
+
+// Streams reports whether a response goes on and on, of which the last byte was sent so long ago: no longer
+// than the response has paused before.
+func Streams(c *Conn, silent time.Duration) bool {
+	return c.SendPause >= minSendPause && silent <= c.SendPause
+}
+
 // ReceivedNothing reports whether no byte ever came from the peer, as far as the source
 // shows bytes. A FIN may be counted as a byte, and is no segment with data.
 func ReceivedNothing(s *tcp.Socket) bool {

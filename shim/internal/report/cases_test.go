@@ -44,6 +44,7 @@ func newStop() *Stop {
 			},
 			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
 			AssumedFrom:   "Kubernetes",
+			GraceFor:      func(hold time.Duration) time.Duration { return hold + 11*time.Second },
 		},
 		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: trigger, Steps: stop.Schedule{{Signal: sig.TERM}}},
 		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Sample: traffic.Sample{

@@ -17,17 +17,17 @@ import (
 type Terms struct {
 	*stop.Config
 	TrafficConfig *traffic.Config
-	Hook          bool          // a preStop hook holds beside PID 1, and sends no signal
-	WaitGone      []string      // the paths of --wait-gone
-	WaitURL       string        // of --wait-url; "": none
-	GraceAssumed  bool          // the grace period was not given
-	AssumedFrom   string        // where the assumed grace period comes from: "Kubernetes"
-	LongerGrace   time.Duration // that a hold needs which is longer by --quiet-for than the ceiling
-	Systemd       bool          // lameduck is a part of a systemd unit
-	GraceCaveat   string        // why the grace period may be too short; "": long enough
-	Server        string        // the name of the command's preset; "": unknown
-	ClosesKept    bool          // at its signal the server closes kept connections
-	Caveat        string        // what a graceful stop of the server takes, as advice; ""
+	Hook          bool                                   // a preStop hook holds beside PID 1, and sends no signal
+	WaitGone      []string                               // the paths of --wait-gone
+	WaitURL       string                                 // of --wait-url; "": none
+	GraceAssumed  bool                                   // the grace period was not given
+	AssumedFrom   string                                 // where the assumed grace period comes from: "Kubernetes"
+	GraceFor      func(hold time.Duration) time.Duration // the grace period that is enough for a hold
+	Systemd       bool                                   // lameduck is a part of a systemd unit
+	GraceCaveat   string                                 // why the grace period may be too short; "": long enough
+	Server        string                                 // the name of the command's preset; "": unknown
+	ClosesKept    bool                                   // at its signal the server closes kept connections
+	Caveat        string                                 // what a graceful stop of the server takes, as advice; ""
 }
 
 // Observation is the result of one sample of the traffic. The zero value shows nothing.
@@ -191,7 +191,9 @@ func (s *Stop) atRisk() (p phrases) {
 		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
 		p.add(inFlight > 0, "%s in flight", counted(inFlight, "request"))
 		p.add(unknown, "in flight unknown")
-		p.addStreams(o.Streams, len(s.Sent) > 0)
+		open, cut := s.streams()
+		p.addStreams(cut, true)
+		p.addStreams(open, false)
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
 		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"), s.TrafficConfig.MaxSilence)
 		p.add(o.InUse > o.Streams, "%s in use", counted(o.InUse, "connection"))
@@ -201,6 +203,19 @@ func (s *Stop) atRisk() (p phrases) {
 	p.add(o.Observer == "" && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
 	p.add(o.Blind, "the traffic could not be seen")
 	return p
+}
+
+// streams returns how many of the streams at the end of the hold were open when last seen, and how many
+// the command's end has cut: a command that a signal ends closes none of them.
+func (s *Stop) streams() (open, cut int) {
+	open = s.InHold.Streams
+	if s.Exit.Signal != 0 {
+		cut = open
+		if s.Latest.sees() {
+			cut = min(cut, s.Latest.Streams)
+		}
+	}
+	return open - cut, cut
 }
 
 // addStreams adds streams that were cut, or are open.
@@ -233,6 +248,9 @@ func (s *Stop) course() (p phrases) {
 		signals.add(!atEnd, atTime, name, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
+	if s.Ended == stop.ChildExit && s.signaledByOthers() {
+		why = "somebody else told the command"
+	}
 	if s.Lull.Found {
 		why = InWords("%s, at a lull", why)
 	}
