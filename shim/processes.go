@@ -101,7 +101,8 @@ func identity(p stop.Process) proc.Process { return proc.Process{PID: p.PID, Sta
 // server of the preset, where the command is another program, such as a shell, that does not
 // handle the signal. KILL is for the command, whose end ends the container.
 func (l *loop) target(s sig.Signal) (server stop.Process, below bool) {
-	if l.plan.Server == nil || l.command == 0 || l.serverEnded || l.grouped() || s == sig.KILL {
+	isKnown := l.plan.Server != nil && len(l.plan.Server.Programs) > 0 // by its name
+	if !isKnown || l.command == 0 || l.serverEnded || l.grouped() || s == sig.KILL {
 		return server, false
 	}
 	exe, argv := l.host.Program(l.command)

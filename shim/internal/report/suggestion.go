@@ -102,12 +102,12 @@ func (s *Stop) forStreams() string {
 const letServerClose = "let the server close them, a few each second, at --on-stop=USR2 (LAMEDUCK_ON_STOP) " +
 	"with --until=drained: see servers.md"
 
-// forEndless is for streams that were open from before the trigger to the ceiling.
+// forEndless is for streams that were open in all of the hold, up to the ceiling.
 func (s *Stop) forEndless() string {
-	if s.Ended != stop.Ceiling || s.InHold.Streams == 0 || s.InHold.Longest < s.after(s.EndedAt) {
+	if s.Ended != stop.Ceiling || s.InHold.Streams == 0 || s.InHold.Longest < s.after(s.EndedAt)-time.Second {
 		return ""
 	}
-	return "streams that do not end: " + letServerClose
+	return "streams went on in all of the hold: if they do not end, " + letServerClose
 }
 
 func (s *Stop) forCaveat() string {

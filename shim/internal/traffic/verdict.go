@@ -124,7 +124,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 		if silent := f.sample.Now - c.Moved; isStream(c) && silent < time.Second ||
 			ledger.Streams(c, silent) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
-			f.noteAge(c.SendsSince)
+			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
 	case givenUp:
 		f.LeftOut.GivenUp++
@@ -133,7 +133,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 			f.oldest = c
 		}
 		f.InFlight++
-		f.noteAge(c.WaitsSince)
+		f.Longest = max(f.Longest, c.Info.LastReceived)
 		if c.Unread == 0 || c.PartlyRead() {
 			f.served = true
 		}
@@ -143,13 +143,6 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	}
 	if !givenUp && f.atRisk(&c.Socket, state) {
 		f.AtRisk++
-	}
-}
-
-// noteAge notes that a request or a stream has been under way since then, if that is known.
-func (f *fold) noteAge(since moment) {
-	if since != 0 {
-		f.Longest = max(f.Longest, f.sample.Now-since)
 	}
 }
 
