@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -149,7 +148,7 @@ func (t *Tracker) died() map[uint16]int {
 		switch {
 		case !c.streamed || c.counted:
 		case t.port(c.port).open > 0:
-			died[c.port] = math.MinInt32
+			died[c.port] = -1 << 30
 		case c.complete:
 			died[c.port]--
 		default:

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math"
 	"strings"
 	"time"
 
@@ -143,7 +142,7 @@ func (c *Cost) when(at time.Time) string { return seconds(at.Sub(c.Began())) }
 
 // JSON returns the verdict as one line of JSON.
 func (c *Cost) JSON() string {
-	return Line(c.Now, "info", strings.Join(c.Lines(), "; "), c.figures(), math.MaxInt)
+	return Line(c.Now, "info", strings.Join(c.Lines(), "; "), c.figures(), 1<<30)
 }
 
 func (c *Cost) figures() Fields {

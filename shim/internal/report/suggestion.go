@@ -52,7 +52,7 @@ func (s *Stop) forWorkers() string {
 func (s *Stop) signaledByOthers() bool {
 	listened := s.InHold.ListenedAt
 	closedAtOnce := s.InHold.sees() && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
-	endedAtOnce := s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second
+	endedAtOnce := s.Ended == stop.ChildExit && (s.after(s.EndedAt) < time.Second/2 || s.Exit.Signal == s.Trigger)
 	return (closedAtOnce || endedAtOnce) && s.Trigger != 0 && s.Told == 0 && !s.Gate.OnStop
 }
 

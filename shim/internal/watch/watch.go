@@ -139,7 +139,8 @@ func (w *watch) signaled(signal sig.Signal) error {
 func (w *watch) outlook(now time.Time) string {
 	c := &w.cost
 	if !c.FromTERM() && len(c.Listening)+c.Open == 0 {
-		return report.InWords("the server has gone: looking on for %s", max(c.QuietFor-now.Sub(c.Ended()), 0))
+		left := max(c.QuietFor-now.Sub(c.Ended()), 0).Round(time.Second / 10)
+		return report.InWords("following the stop for another %s, since the server has gone", left)
 	}
 	source := "given"
 	if c.GraceAssumed {

@@ -334,7 +334,7 @@ const advices = `
 	kept           | --until=quiet --preset=go --grace-period=40     | dies                 | pool=24               | closes them, unless     | --close-idle                   | time
 	kept, settles  | --until=quiet                                   | serves               | pool=3                | is enough if the        | --until=settled                | time
 	unanswered     | --until=quiet --grace-period=15                 | dies                 | logs                  | needs no drain          | --ignore-port=514              | time
-	probes         | --until=quiet --grace-period=30 --quiet-for=1.2 | dies                 | probe                 | leaves health probes    | --ignore-probes                | time
+	probes         | --until=quiet --grace-period=30 --quiet-for=2   | dies                 | probe                 | leaves health probes    | --ignore-probes                | time
 	loopback       | --until=quiet --grace-period=15 --quiet-for=1.2 | dies                 | seldom                | over loopback?          | --ignore-peer=127.0.0.1        | time
 	steady         | --until=quiet --grace-period=9                  | serves               | shorts                | kept their rate         | clients shorts=1s              | time
 	stays          | --delay=1 --grace-period=12                     | stays                |                       | had no connection       | =                              | time
