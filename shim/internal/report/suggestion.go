@@ -47,13 +47,15 @@ func (s *Stop) forWorkers() string {
 	return workersNeedTime
 }
 
-// signaledByOthers reports whether the command ended, or closed its ports, right after the trigger although
-// lameduck had sent nothing.
+// signaledByOthers reports whether the command closed its ports right after the trigger, or ended as if
+// asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
 func (s *Stop) signaledByOthers() bool {
-	listened := s.InHold.ListenedAt
-	closedAtOnce := s.InHold.sees() && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
-	endedAtOnce := s.Ended == stop.ChildExit && (s.after(s.EndedAt) < time.Second/2 || s.Exit.Signal == s.Trigger)
-	return (closedAtOnce || endedAtOnce) && s.Trigger != 0 && s.Told == 0 && !s.Gate.OnStop
+	sees, listened := s.InHold.sees(), s.InHold.ListenedAt
+	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
+	asked := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
+	ended := s.Ended == stop.ChildExit && (asked || s.after(s.EndedAt) < time.Second/2)
+	isAsking := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
+	return (closed || ended) && s.Trigger != 0 && !isAsking
 }
 
 func (s *Stop) forOthersSignals() string {
