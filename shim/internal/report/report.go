@@ -206,10 +206,11 @@ func (s *Stop) atRisk() (p phrases) {
 }
 
 // streams returns how many of the streams at the end of the hold were open when last seen, and how many
-// the command's end has cut: a command that a signal ends closes none of them.
+// the command's end has cut: a command that a signal ends, or that ends at once, finishes none of them.
 func (s *Stop) streams() (open, cut int) {
 	open = s.InHold.Streams
-	if s.Exit.Signal != 0 {
+	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
+	if s.Exit.Signal != 0 || atOnce {
 		cut = open
 		if s.Latest.sees() {
 			cut = min(cut, s.Latest.Streams)
