@@ -88,7 +88,7 @@ func read(t *testing.T, path string) string {
 // TestSentencesShown: the golden file shows each sentence.
 func TestSentencesShown(t *testing.T) {
 	golden := read(t, goldenFile)
-	verb := regexp.MustCompile(`%(\\\[\d\\\]|\\\.1)?[dfsv]`)
+	verb := regexp.MustCompile(`%(\\\[\d\\\]|\\\.[01])?[dfsv]`)
 	n := 0
 	for _, name := range strings.Fields("report cost cause suggestion workers sentences") {
 		code := regexp.MustCompile("//.*|`.*`").ReplaceAllString(read(t, name+".go"), "")

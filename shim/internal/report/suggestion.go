@@ -7,45 +7,68 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// suggestion returns what would be better, if the data supports a suggestion, or "": what the first
-// advice says that applies.
+// suggestion returns what would be better, if the data supports a suggestion, or "": the first that
+// applies. TestAdvice in package e2e/hold follows each, and counts what that saves.
 func (s *Stop) suggestion() string {
-	sees := s.InHold.sees() && s.Ended != stop.NoProgress
-	for _, a := range advices {
-		if text := a.text(s); text != "" && (sees || a.unseen) {
-			return text
-		}
+	o := &s.InHold
+	_, cause := s.prolonged()
+	_, cut := s.streams()
+	inFlight, held := s.inFlight(), s.after(s.endedAt())
+	atCeiling := s.Ended == stop.Ceiling
+	isNew := cause.Kind == traffic.NewConnections
+	settled := s.endedAt().Sub(o.LastOther) >= s.TrafficConfig.QuietFor // probes aside
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && settled &&
+		!s.TrafficConfig.CloseIdle && len(s.TrafficConfig.Goaway) == 0
+	switch {
+	case s.ranOut():
+		return workersNeedTime
+	case s.signaledByOthers() && s.Systemd:
+		return InWords(othersSignal+": set KillMode=mixed", s.Trigger)
+	case s.signaledByOthers():
+		return InWords(othersSignal, s.Trigger)
+	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
+		return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server)
+	case !o.sees() || s.Ended == stop.NoProgress:
+	case s.stays():
+		enough := s.Latest.ServedAt.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
+		return InWords("it has listened nowhere and had no connection since +%s: --kill-after=%.0f (LAMEDUCK_KILL_AFTER) ends it",
+			s.when(s.Latest.ServedAt), enough.Seconds())
+	case atCeiling && o.Streams > 0 && o.Longest >= held-time.Second:
+		return "streams went on in all of the hold: if they do not end, " + letServerClose
+	case !atCeiling && s.Ended != stop.SecondSignal && (cut > 0 || s.Hook && o.Streams > 0):
+		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
+	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
+		return s.Caveat
+	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
+		return s.betterDelay(inFlight, settled)
+	case cause.Unanswered:
+		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
+			"if such a stream needs no drain", cause.Port)
+	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
+		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
+		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
+			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
+	case kept && s.ClosesKept:
+		return InWords(closesKept, s.Server)
+	case kept && s.Server == "":
+		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
+			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
+	case kept:
+		return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
+	case isNew && atCeiling && s.rate(&cause) >= max(1, float64(o.Accepted)/held.Seconds()/2): // in the end as before
+		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
+			"or a balancer that never removed this pod"
+	case atCeiling && inFlight+o.Streams > 0:
+		return s.moreTime(held + max(o.Longest, s.TrafficConfig.QuietFor))
+	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Gate.OnStop:
+		return InWords("%d connections ended in one instant: if they are WebSockets, "+letServerClose, o.Open)
 	}
 	return ""
 }
 
-// advices are what is suggested, and when. In package e2e/hold a row of the same name follows each,
-// and counts what that saves.
-var advices = []struct {
-	name   string
-	unseen bool // for stops without traffic to see, too
-	text   func(s *Stop) string
-}{
-	{"workers", true, (*Stop).forWorkers},
-	{"others", true, (*Stop).forOthersSignals},
-	{"preset", true, (*Stop).forAnotherProgram},
-	{"stays", false, (*Stop).forOneThatStays},
-	{"streams", false, (*Stop).forStreams},
-	{"endless", false, (*Stop).forEndless},
-	{"caveat", false, (*Stop).forCaveat},
-	{"delay", false, (*Stop).forDelay},
-	{"probes", false, (*Stop).forProbes},
-	{"kept", false, (*Stop).forKept},
-	{"time", false, (*Stop).forRequests},
-	{"open", false, (*Stop).forManyOpen},
-}
-
-func (s *Stop) forWorkers() string {
-	if !s.ranOut() {
-		return ""
-	}
-	return workersNeedTime
-}
+// manyOpen is how many clients are worth a word that connect again at one time.
+const manyOpen = 20
 
 // signaledByOthers reports whether the command closed its ports right after the trigger, or ended as if
 // asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
@@ -58,73 +81,26 @@ func (s *Stop) signaledByOthers() bool {
 	return (closed || ended) && s.Trigger != 0 && !isAsking
 }
 
-func (s *Stop) forOthersSignals() string {
-	if !s.signaledByOthers() {
-		return ""
-	}
-	text := InWords("the command got %v from somebody else, so there was no hold "+
-		"(Heroku and systemd's KillMode=control-group signal every process)", s.Trigger)
-	if s.Systemd {
-		text += ": set KillMode=mixed"
-	}
-	return text
-}
-
-func (s *Stop) forAnotherProgram() string {
-	if s.OtherProgram == "" || !s.ExitedAt.IsZero() && s.Exit.Signal == 0 {
-		return ""
-	}
-	return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server)
-}
-
-// forOneThatStays is for a server that has closed its ports and runs on.
-func (s *Stop) forOneThatStays() string {
+// stays reports whether a command runs on that has closed its ports, and has no connection.
+func (s *Stop) stays() bool {
 	served := s.Latest.ServedAt
-	if !s.ExitedAt.IsZero() || len(s.Sent) == 0 || served.IsZero() || s.Now.Sub(served) < 5*time.Second {
-		return ""
-	}
-	enough := served.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
-	return InWords("it has listened nowhere and had no connection since +%s: --kill-after=%d (LAMEDUCK_KILL_AFTER) ends it",
-		s.when(served), int(enough.Seconds()))
+	return s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() && s.Now.Sub(served) >= 5*time.Second
 }
 
-// forStreams is for streams that the end of the hold has cut, or may cut, and that do end.
-func (s *Stop) forStreams() string {
-	_, cut := s.streams()
-	switch s.Ended {
-	case stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept:
-		if cut > 0 || s.Hook && s.InHold.Streams > 0 {
-			return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
-		}
-	}
-	return ""
+// rate returns how many connections a second were the cause in the end.
+func (s *Stop) rate(c *traffic.Cause) float64 {
+	return float64(c.Connections) / s.TrafficConfig.QuietFor.Seconds()
 }
 
-// letServerClose is the advice for connections that do not end by themselves.
-const letServerClose = "let the server close them, a few each second, at --on-stop=USR2 (LAMEDUCK_ON_STOP) " +
-	"with --until=drained: see servers.md"
-
-// forEndless is for streams that were open in all of the hold, up to the ceiling.
-func (s *Stop) forEndless() string {
-	if s.Ended != stop.Ceiling || s.InHold.Streams == 0 || s.InHold.Longest < s.after(s.EndedAt)-time.Second {
-		return ""
-	}
-	return "streams went on in all of the hold: if they do not end, " + letServerClose
+// isSeldom reports whether connections came as those of an exec probe or a HEALTHCHECK do: once a second at
+// most, in all of the hold, and none that is kept.
+func (s *Stop) isSeldom() bool {
+	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
+	return float64(s.InHold.Accepted) <= untilLast+1 && s.InHold.InUse+s.InHold.Asked.CameBack == 0
 }
 
-func (s *Stop) forCaveat() string {
-	if s.inFlight() == 0 || len(s.Sent) == 0 {
-		return ""
-	}
-	return s.Caveat
-}
-
-// forDelay is for a plain delay that was too short or too long.
-func (s *Stop) forDelay() string {
-	if s.Ended != stop.Elapsed || s.Gate.Conditional() {
-		return ""
-	}
-	inFlight := s.inFlight()
+// betterDelay returns what is better than a plain delay that was too short or too long.
+func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	last, what := s.InHold.LastOther, "new connection" // probes aside
 	if use := s.InHold.LastUse; use.Sub(last) >= time.Second {
 		last, what = use, "traffic"
@@ -132,7 +108,7 @@ func (s *Stop) forDelay() string {
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
-	case toTheEnd && s.ClosesKept && s.settled():
+	case toTheEnd && s.ClosesKept && settled:
 		return InWords(closesKept, s.Server)
 	case toTheEnd:
 		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)
@@ -142,75 +118,11 @@ func (s *Stop) forDelay() string {
 	return ""
 }
 
-// settled reports whether nothing new has come for as long as a hold requires, probes aside.
-func (s *Stop) settled() bool {
-	return s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
-}
-
-// forProbes is for what looks like a probe, or like a stream that needs no drain, and for traffic that a
-// balancer goes on sending.
-func (s *Stop) forProbes() string {
-	_, cause := s.prolonged()
-	rate := float64(cause.Connections) / s.TrafficConfig.QuietFor.Seconds()
-	average := float64(s.InHold.Accepted) / s.after(s.endedAt()).Seconds()
-	isNew := cause.Kind == traffic.NewConnections
-	steady := rate >= max(1, average/2) // in the end, of those that count
-	// An exec probe or a HEALTHCHECK comes once a second at most, in all of the hold, and keeps no connection.
-	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
-	seldom := rate <= 1 && float64(s.InHold.Accepted) <= untilLast+1 && s.InHold.InUse+s.InHold.Asked.CameBack == 0
-	switch {
-	case cause.Unanswered:
-		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
-			"if such a stream needs no drain", cause.Port)
-	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
-		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	case isNew && cause.Peer.IsLoopback() && seldom:
-		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
-			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
-	case isNew && s.Ended == stop.Ceiling && steady:
-		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
-			"or a balancer that never removed this pod"
-	}
-	return ""
-}
-
-// forKept is for connections that clients keep and use.
-func (s *Stop) forKept() string {
-	_, cause := s.prolonged()
-	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > s.InHold.Streams && s.Gate.Until == stop.Quiet && s.settled()
-	switch {
-	case !kept || s.TrafficConfig.CloseIdle || len(s.TrafficConfig.Goaway) > 0:
-		return ""
-	case s.ClosesKept:
-		return InWords(closesKept, s.Server)
-	case s.Server == "":
-		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
-			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
-	}
-	return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
-}
-
-// forRequests is for requests, and streams, that were under way at the ceiling: as much time again as
-// the longest of them had taken.
-func (s *Stop) forRequests() string {
-	if s.Ended != stop.Ceiling || s.inFlight()+s.InHold.Streams == 0 {
-		return ""
-	}
-	longer := s.after(s.EndedAt) + max(s.InHold.Longest, s.TrafficConfig.QuietFor)
-	if grace := s.GraceFor(longer); grace > s.Grace {
+// moreTime returns what makes a hold as long.
+func (s *Stop) moreTime(hold time.Duration) string {
+	if grace := s.GraceFor(hold); grace > s.Grace {
 		return InWords("requests need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
 			grace)
 	}
-	return InWords("requests need more time: --max-delay=%d (LAMEDUCK_MAX_DELAY)", int(longer.Seconds())+1)
-}
-
-// manyOpen is how many connections are worth a word when they end in one instant: many clients then
-// connect again at once.
-const manyOpen = 20
-
-func (s *Stop) forManyOpen() string {
-	if s.InHold.Open < manyOpen || s.InHold.InUse > 0 || s.Exit.Signal == 0 || s.Gate.OnStop {
-		return ""
-	}
-	return InWords("%d connections ended in one instant: if they are WebSockets, %s", s.InHold.Open, letServerClose)
+	return InWords("requests need more time: --max-delay=%.0f (LAMEDUCK_MAX_DELAY)", hold.Seconds()+1)
 }

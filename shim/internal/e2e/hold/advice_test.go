@@ -425,7 +425,7 @@ func wantEachGiven(t *testing.T, given []string) {
 	n := 0
 	for _, literal := range regexp.MustCompile(`"([^"\n]* [^"\n]*)"`).FindAllStringSubmatch(source, -1) {
 		n++
-		shown := regexp.MustCompile(`%[dsv]`).ReplaceAllString(regexp.QuoteMeta(literal[1]), ".+")
+		shown := regexp.MustCompile(`%(\\\.0)?[dfsv]`).ReplaceAllString(regexp.QuoteMeta(literal[1]), ".+")
 		if !regexp.MustCompile(shown).MatchString(all) {
 			t.Errorf("no row gives %q", literal[1])
 		}
