@@ -44,9 +44,13 @@ func (r *Result) Cut() (requests, streams int) {
 	return requests, streams
 }
 
-// hasEnded reports whether a port has ended.
-func (r *Result) hasEnded(port uint16) bool {
-	return slices.ContainsFunc(r.Ends, func(e End) bool { return e.Port == port })
+// end returns the end of a port, of port 0 the first of any, and nil if there is none.
+func (r *Result) end(port uint16) *End {
+	i := slices.IndexFunc(r.Ends, func(e End) bool { return e.Port == port || port == 0 })
+	if i < 0 {
+		return nil
+	}
+	return &r.Ends[i]
 }
 
 // updatePorts finds the ports that have ended, and those that listen again.
@@ -76,26 +80,23 @@ func (t *Tracker) updatePorts() {
 	})
 }
 
-// countOpen counts the connections that the server has not closed, or closes.
+// countOpen counts the connections that the server has not closed.
 func (t *Tracker) countOpen() {
+	t.result.Open = 0
 	for _, p := range t.ports {
 		p.open = 0
 	}
-	t.result.Open = 0
-	count := func(c *ledger.Conn, wasOpen, isOpen bool, n int) {
-		if isOpen {
-			t.port(c.Local.Port()).open += n
-		}
-		if wasOpen && t.result.hasEnded(c.Local.Port()) {
-			t.result.Open += n
-		}
-	}
 	for _, c := range t.sample.Conns {
-		switch isOpen := ledger.IsOpen(&c.Socket); {
-		case c.Fate == ledger.Shown:
-			count(c, c.Was != nil || isOpen, isOpen, 1)
-		case c.Fate == ledger.Closed && c.Seen == t.sample.Now: // was counted
-			count(c, c.Was != nil, c.Before.Open, -1)
+		n := 0
+		switch {
+		case c.Fate == ledger.Shown && ledger.IsOpen(&c.Socket):
+			n = 1
+		case c.Fate == ledger.Closed && c.Seen == t.sample.Now && c.Before.Open: // was counted
+			n = -1
+		}
+		t.port(c.Local.Port()).open += n
+		if t.result.end(c.Local.Port()) != nil {
+			t.result.Open += n
 		}
 	}
 }
@@ -108,30 +109,36 @@ func (r *Result) addEnd(e End) {
 	}
 }
 
-// countCut counts the connections that an end has closed.
+// countCut counts the connections that an end has closed. Streams died with their server if no connection
+// of the port is left, and half of those that closed last were not complete; else they ended by themselves.
 func (t *Tracker) countCut() {
 	r := &t.result
 	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
-	died := t.died()
-	for key, c := range t.closed {
-		if c.counted {
-			continue
+	for _, p := range t.ports {
+		p.died = 0
+	}
+	for _, c := range t.closed {
+		switch p := t.port(c.port); {
+		case c.counted || !c.streamed:
+		case c.complete:
+			p.died--
+		default:
+			p.died++
 		}
-		isLate := t.sample.At.Sub(c.at) > LateEvent+justBefore
-		for i := range r.Ends {
-			e := &r.Ends[i]
-			switch {
-			case c.port != 0 && c.port != e.Port || c.at.Before(e.since.Add(-justBefore)):
-				continue
-			case c.streamed && died[c.port] < 0: // others of the port live on, or this one has ended by itself
-				isLate = t.sample.At.Sub(c.at) > oneDeath
-				continue
+	}
+	for key, c := range t.closed {
+		age := t.sample.At.Sub(c.at)
+		p, e := t.port(c.port), r.end(c.port)
+		switch {
+		case c.counted:
+		case e == nil || c.at.Before(e.since.Add(-justBefore)):
+			if age > LateEvent+justBefore {
+				delete(t.closed, key)
 			}
+		case !c.streamed || p.open == 0 && p.died >= 0:
 			e.add(c, 1)
 			c.counted = true
-			break
-		}
-		if !c.counted && isLate {
+		case age > oneDeath:
 			delete(t.closed, key)
 		}
 	}
@@ -139,24 +146,6 @@ func (t *Tracker) countCut() {
 
 // oneDeath is how long it takes at most to close all connections of a process that dies.
 const oneDeath = 50 * time.Millisecond
-
-// died tells the streams that died with their server from those that have ended by themselves, by port: at
-// least 0, if no connection of the port is left, and half of those that closed last were not complete.
-func (t *Tracker) died() map[uint16]int {
-	died := map[uint16]int{}
-	for _, c := range t.closed {
-		switch {
-		case !c.streamed || c.counted:
-		case t.port(c.port).open > 0:
-			died[c.port] = -1 << 30
-		case c.complete:
-			died[c.port]--
-		default:
-			died[c.port]++
-		}
-	}
-	return died
-}
 
 // add adds a connection to the end that has closed it.
 func (e *End) add(c *closed, n int) {
@@ -184,10 +173,8 @@ func (t *Tracker) countLeftovers() {
 			t.expected++
 		}
 		delete(t.closed, key)
-		for i := range t.result.Ends {
-			if e := &t.result.Ends[i]; c.finAcked && e.Port == c.port {
-				e.add(c, -1)
-			}
+		if e := t.result.end(c.port); c.finAcked && e != nil {
+			e.add(c, -1)
 		}
 	}
 }

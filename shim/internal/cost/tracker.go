@@ -27,6 +27,7 @@ type Tracker struct {
 type port struct {
 	ignored  bool      // has listened, and is not followed
 	open     int       // connections that the server has not closed, in the latest complete sample
+	died     int       // streams that have closed lately and were not complete, less those that were
 	listened time.Time // the latest sample in which it was followed and listened; zero: it does not listen
 	closedAt time.Time // when the latest listener closed, by its event
 	resetAt  time.Time // when the program first reset a connection
@@ -167,14 +168,17 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 // addCut adds a connection that has closed, if that was with a request in flight, or in a stream. It
 // reports whether it was.
 func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) bool {
-	if inFlight || streamed {
-		finAcked := s.State == tcp.Close && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
-		complete := s.State == tcp.Close && s.Info.LastSent < atOnce+2*s.Info.RTT    // the event comes with the client's ACK
-		t.closed[ledger.ConnKey(s.Local, s.Remote)] = &closed{
-			port: s.Local.Port(), at: at, streamed: !inFlight, complete: complete, finAcked: finAcked,
-		}
+	if !inFlight && !streamed {
+		return false
 	}
-	return inFlight || streamed
+	isEvent := s.State == tcp.Close // which comes with the client's ACK
+	c := &closed{at: at, streamed: !inFlight, complete: isEvent && s.Info.LastSent < atOnce+2*s.Info.RTT}
+	if port := s.Local.Port(); t.follows(port) {
+		c.port = port
+		c.finAcked = isEvent && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
+	}
+	t.closed[ledger.ConnKey(s.Local, s.Remote)] = c
+	return true
 }
 
 // atOnce is how long after the last byte of a complete stream its server closes the connection.
@@ -262,10 +266,7 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 		}
 	case !t.follows(c.Local.Port()):
 		waits := c.Info.LastSent < c.Info.LastReceived && !t.port(c.Local.Port()).ignored && !t.follows(c.Remote.Port())
-		if t.addCut(&c.Socket, waits, false, at) { // a request of a proxy, whose response will be reset
-			own := t.closed[ledger.ConnKey(c.Local, c.Remote)]
-			own.port, own.finAcked = 0, false
-		}
+		t.addCut(&c.Socket, waits, false, at) // a request of a proxy, whose response will be reset
 	case c.Side != ledger.Ignored:
 		t.addCut(&c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent), at)
 	}
@@ -299,5 +300,5 @@ func (t *Tracker) wasCut(c *ledger.Conn) bool {
 
 // follows reports whether a port listens, or has listened and ended.
 func (t *Tracker) follows(port uint16) bool {
-	return !t.port(port).listened.IsZero() || t.result.hasEnded(port)
+	return !t.port(port).listened.IsZero() || t.result.end(port) != nil
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -50,21 +49,21 @@ func (w *watch) run(samples chan sample) (err error) {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("a fault of lameduck's own, %v; please report it", fault)
 			defer func() { recover() }()
-			_ = w.conclude(time.Now())
+			w.conclude(time.Now())
 		}
 	}()
-	for !w.done && err == nil {
+	for !w.done && w.err == nil {
 		select {
 		case next := <-samples:
 			if next.fault != nil {
 				panic(next.fault)
 			}
-			err = w.sampled(&next)
+			w.sampled(&next)
 		default: // a sample wakes Next, too
-			err = w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
+			w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
 		}
 	}
-	return err
+	return w.err
 }
 
 // watch is what Run knows.
@@ -86,6 +85,7 @@ type watch struct {
 	minute    []count   // of the samples of a minute, up to the beginning of the stop
 	endedAt   time.Time // when a signal ended watch
 	done      bool
+	err       error // of the first line that could not be written
 }
 
 // count is the number of connections up to a moment.
@@ -119,7 +119,7 @@ func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *wat
 }
 
 // signaled handles a signal, or 0. What has happened since the latest sample is in the next one.
-func (w *watch) signaled(signal sig.Signal) error {
+func (w *watch) signaled(signal sig.Signal) {
 	now := time.Now()
 	switch isTERM := signal == sig.TERM; {
 	case isTERM && w.cost.TERM.IsZero():
@@ -130,9 +130,8 @@ func (w *watch) signaled(signal sig.Signal) error {
 		w.endedAt = now
 	default:
 		w.done = true
-		return w.conclude(now)
+		w.conclude(now)
 	}
-	return nil
 }
 
 // outlook says what TERM begins.
@@ -151,57 +150,55 @@ func (w *watch) outlook(now time.Time) string {
 }
 
 // sampled handles a snapshot.
-func (w *watch) sampled(next *sample) (err error) {
+func (w *watch) sampled(next *sample) {
 	now := time.Now()
 	c := &w.cost
 	hasReturned := len(next.cost.Returned) > 0
 	if hasReturned {
-		err = w.conclude(now) // before what was counted is forgotten
+		w.conclude(now) // before what was counted is forgotten
 	}
 	if hasReturned || len(c.Ends) < len(next.cost.Ends) {
 		w.said, w.saidLoss = false, false
 	}
-	c.Result, c.Streams = next.cost, next.Streams
+	c.Result, c.Streams, c.Deaf = next.cost, next.Streams, next.deaf
 	w.countMinute(now, next.Accepted)
 	c.Source = ""
 	if next.observer != observe.SockDiag {
 		c.Source = next.observer
 	}
-	if len(c.Ends) == 0 {
-		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
-	}
-	err = errors.Join(err, w.sayNews(next))
-	w.writeTermlog(now, false)
 	late := time.Duration(0)
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
+	} else {
+		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
 	}
+	w.sayNews(next)
+	w.writeTermlog(now, false)
 	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
 	switch isOver := c.Over(now); {
 	case isEnded || isOver:
-		err = errors.Join(err, w.conclude(now))
+		w.conclude(now)
 		w.done = isEnded || !c.TERM.IsZero()
 	case !w.announced && !c.TERM.IsZero() && next.began.After(c.TERM):
 		w.announced = true
-		err = errors.Join(err, w.say("TERM: %s", w.outlook(now)))
+		w.say("TERM: %s", w.outlook(now))
 	case !w.saidLoss && !w.said && c.Lost() && c.Gone(now): // KILL may come before the verdict
 		w.saidLoss = true
-		err = errors.Join(err, w.say("so far: %s", c.Lines()[0]))
+		w.say("so far: %s", c.Lines()[0])
 	}
-	if w.View != nil && !w.done && err == nil && !now.Before(w.viewDue) && hasRoom(0) {
+	if w.View != nil && !w.done && w.err == nil && !now.Before(w.viewDue) && hasRoom(0) {
 		w.viewDue = now.Add(showEvery)
-		err = w.View(w.view(now, next))
+		w.err = w.View(w.view(now, next))
 	}
-	return err
 }
 
 // sayNews says what has changed about the source of the samples, and about the server.
-func (w *watch) sayNews(next *sample) (err error) {
+func (w *watch) sayNews(next *sample) {
 	var news [len(w.news)]string
 	if next.trouble != "" {
 		news[0] = fmt.Sprintf("observing through %s: %s", next.observer, next.trouble)
 	}
-	if w.cost.Deaf = next.deaf; next.deaf {
+	if next.deaf {
 		news[1] = report.Deaf
 	}
 	if len(next.cost.Listening)+len(next.cost.Ends) == 0 {
@@ -209,14 +206,13 @@ func (w *watch) sayNews(next *sample) (err error) {
 	}
 	for i, text := range news {
 		if text != "" && text != w.news[i] {
-			err = errors.Join(err, w.say("%s", text))
+			w.say("%s", text)
 		}
 	}
 	w.news = news
 	for _, e := range next.cost.Returned {
-		err = errors.Join(err, w.say("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds()))
+		w.say("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds())
 	}
-	return err
 }
 
 // writeTermlog keeps the termination log up to date from the beginning of the stop on: KILL may
@@ -247,36 +243,35 @@ func (w *watch) verdict(prefix string) (lines []string) {
 const watchPrefix = "lameduck: watch: "
 
 // conclude says what the stop has cost, if it has begun, once.
-func (w *watch) conclude(now time.Time) (err error) {
+func (w *watch) conclude(now time.Time) {
 	if w.said || w.cost.Began().IsZero() {
-		return nil
+		return
 	}
 	w.said = true
 	w.writeTermlog(now, true)
 	for _, line := range w.verdict(watchPrefix) {
-		err = errors.Join(err, w.line(line))
+		w.line(line)
 	}
-	return err
 }
 
 // say says something in the form of the other lines.
-func (w *watch) say(format string, args ...any) error {
+func (w *watch) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if w.plan.JSON {
-		return w.line(report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine))
+		w.line(report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine))
+		return
 	}
-	return w.line(watchPrefix + text)
+	w.line(watchPrefix + text)
 }
 
 // maxBlocked is how long a line may wait for a reader of standard output.
 const maxBlocked = time.Second
 
 // line writes a line, unless standard output is not read.
-func (w *watch) line(text string) error {
-	if !hasRoom(maxBlocked) {
-		return nil
+func (w *watch) line(text string) {
+	if w.err == nil && hasRoom(maxBlocked) {
+		w.err = w.Say(text)
 	}
-	return w.Say(text)
 }
 
 // hasRoom reports whether standard output takes a line without blocking, after a while at the
