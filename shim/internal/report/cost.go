@@ -85,7 +85,7 @@ func (c *Cost) course() string {
 // losses returns what was lost.
 func (c *Cost) losses() phrases {
 	p := c.cut(c.Cut())
-	p.add(c.Streams > 0 && c.Open > 0, "%s still open", counted(min(c.Streams, c.Open), "stream"))
+	p.count(min(c.Streams, c.Open), "stream", "%s still open")
 	switch {
 	case c.Uncounted != nil:
 		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
@@ -101,7 +101,7 @@ func (c *Cost) losses() phrases {
 		}
 		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
-	p.add(c.OfProbes > 0, "%s refused", counted(c.OfProbes, "health probe"))
+	p.count(c.OfProbes, "health probe", "%s refused")
 	return p
 }
 
@@ -131,9 +131,8 @@ func (c *Cost) cut(requests, streams int) (p phrases) {
 		more = ", perhaps more"
 	}
 	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut%s", more)
-	p.add(requests == 1, "1 request in flight was cut%s", more)
-	p.add(requests > 1, "%d requests in flight were cut%s", requests, more)
-	p.addStreams(streams, true)
+	p.addCut(requests, "request in flight", "requests in flight", more)
+	p.addCut(streams, "stream", "streams", "")
 	return p
 }
 

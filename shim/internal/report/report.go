@@ -189,15 +189,18 @@ func (s *Stop) atRisk() (p phrases) {
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
 		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
-		p.add(inFlight > 0, "%s in flight", counted(inFlight, "request"))
+		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
 		open, cut := s.streams()
-		p.addStreams(cut, true)
-		p.addStreams(open, false)
+		p.addCut(cut, "stream", "streams", "")
+		p.count(open, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
-		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"), s.TrafficConfig.MaxSilence)
-		p.add(o.InUse > o.Streams, "%s in use", counted(o.InUse, "connection"))
-		p.add(o.InUse == 0 && o.Open > 0, "%s open", counted(o.Open, "connection"))
+		p.count(silent, "request", "%s given up, silent for %s", s.TrafficConfig.MaxSilence)
+		if o.InUse == 0 {
+			p.count(o.Open, "connection", "%s open")
+		} else if o.InUse > o.Streams {
+			p.count(o.InUse, "connection", "%s in use")
+		}
 	}
 	p.add(len(o.UDPPorts) > 0, "UDP on %s cannot be seen", PortList(o.UDPPorts))
 	p.add(o.Observer == "" && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
@@ -217,13 +220,6 @@ func (s *Stop) streams() (open, cut int) {
 		}
 	}
 	return open - cut, cut
-}
-
-// addStreams adds streams that were cut, or are open.
-func (p *phrases) addStreams(n int, cut bool) {
-	p.add(n > 0 && !cut, "%s open", counted(n, "stream"))
-	p.add(n == 1 && cut, "1 stream was cut")
-	p.add(n > 1 && cut, "%d streams were cut", n)
 }
 
 // inFlight returns the number of requests in flight when the hold ended, by the search for a
@@ -260,7 +256,7 @@ func (s *Stop) course() (p phrases) {
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
 	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
-	p.add(s.Refused > 0, "%s refused by the kernel", counted(s.Refused, "signal"))
+	p.count(s.Refused, "signal", "%s refused by the kernel")
 	return p
 }
 
@@ -318,8 +314,8 @@ func (s *Stop) arrivals() (p phrases) {
 		kinds.add(c.LeftOut, "%s of %v every %s", counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
 	var asked phrases
-	asked.add(o.Asked.Closed > 0, "%s closed while idle", counted(o.Asked.Closed, "kept connection"))
-	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s", counted(o.Asked.Notified, "connection"))
+	asked.count(o.Asked.Closed, "kept connection", "%s closed while idle")
+	asked.count(o.Asked.Notified, "connection", "GOAWAY sent on %s")
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))

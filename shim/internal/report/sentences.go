@@ -39,6 +39,17 @@ func (p *phrases) add(applies bool, sentence string, args ...any) {
 	p.put(applies, InWords(sentence, args...))
 }
 
+// count adds a sentence with a number of things, and further arguments, if there are any things.
+func (p *phrases) count(n int, noun, sentence string, args ...any) {
+	p.add(n > 0, sentence, append([]any{counted(n, noun)}, args...)...)
+}
+
+// addCut adds a number of things that were cut, if there are any.
+func (p *phrases) addCut(n int, one, many, more string) {
+	p.add(n == 1, "1 %s was cut%s", one, more)
+	p.add(n > 1, "%d %s were cut%s", n, many, more)
+}
+
 // Columns is the greatest width of a sparkline.
 const Columns = 30
 
