@@ -119,7 +119,7 @@ func (t *Tracker) countCut() {
 	}
 	for _, c := range t.closed {
 		switch p := t.port(c.port); {
-		case c.counted || !c.streamed:
+		case c.counted || !c.doubtful:
 		case c.complete:
 			p.died--
 		default:
@@ -135,7 +135,7 @@ func (t *Tracker) countCut() {
 			if age > LateEvent+justBefore {
 				delete(t.closed, key)
 			}
-		case !c.streamed || p.open == 0 && p.died >= 0:
+		case !c.doubtful || p.open == 0 && p.died >= 0:
 			e.add(c, 1)
 			c.counted = true
 		case age > oneDeath:

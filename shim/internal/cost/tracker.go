@@ -38,7 +38,8 @@ type closed struct {
 	port     uint16 // 0: the request was sent from here
 	at       time.Time
 	streamed bool // and no request was in flight
-	complete bool // perhaps: the last byte of the stream came with the end
+	doubtful bool // the stream may have ended by itself
+	complete bool // it probably has: its last byte came with the end
 	finAcked bool // both ends know that the server's has closed: if the kernel keeps nothing, the client has left
 	counted  bool // as closed by the end of a port
 
@@ -172,7 +173,8 @@ func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) b
 		return false
 	}
 	isEvent := s.State == tcp.Close // which comes with the client's ACK
-	c := &closed{at: at, streamed: !inFlight, complete: isEvent && s.Info.LastSent < atOnce+2*s.Info.RTT}
+	c := &closed{at: at, streamed: !inFlight, doubtful: isEvent && !inFlight}
+	c.complete = s.Info.LastSent < atOnce+2*s.Info.RTT
 	if port := s.Local.Port(); t.follows(port) {
 		c.port = port
 		c.finAcked = isEvent && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte

@@ -72,6 +72,7 @@ func play(steps string) *kernel {
 //	connect N AGES [PORT] [WORD]    an accepted connection, or one that is "unaccepted", of a client
 //	                                "here", or has much to "send"
 //	send N, ask N                   a connection has sent more, or another request has come
+//	token MILLISECONDS N...         connections have sent more, the last byte so long before the next sample or event
 //	destroy COOKIE..., abort N...   sockets end with an event each; the program resets those aborted
 //	leave N...                      as destroy, after both ends have closed
 //	lose COOKIE...                  sockets end without events
@@ -100,6 +101,14 @@ func (k *kernel) do(step string) {
 			s.Info.LastReceived, s.Info.Segments = time.Millisecond, 300
 		} else {
 			s.Info.LastSent, s.Info.SentSegments = time.Millisecond, 300
+		}
+	case "token":
+		for i := range k.sockets {
+			if s := &k.sockets[i]; slices.Contains(numbers[1:], int(s.Cookie)) {
+				s.Info.LastSent = time.Duration(numbers[0]) * time.Millisecond
+				s.Info.Sent, s.Info.Acked = s.Info.Sent+10, s.Info.Acked+10
+				s.Info.SentSegments++
+			}
 		}
 	case "destroy", "abort", "lose", "leave":
 		k.end(words[0], numbers)
@@ -256,6 +265,31 @@ a scan before the end | resets 5; sample 2; destroy 80; resets 5 | 0 cut, 5 refu
 a scan long before | resets 5; sample 250; destroy 80; resets 5 | 0 cut, 5 refused
 a busy server | connect 1 tied; connect 2 tied; connect 3 tied; connect 4 tied; connect 5 tied; sample 25;
     destroy 80 1 2 3 4 5; resets 24 | 0 cut, 24 refused
+a stream dies | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80 1; keep 1 time-wait |
+    0 cut, 0 refused, 1 streams
+a stream is complete | connect 1 answered; sample 1; token 20 1; sample 1; token 0 1; destroy 80 1; keep 1 time-wait |
+    0 cut, 0 refused
+streams die with the last byte of one | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    token 0 1; destroy 80 1 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+streams are complete, but for a moment | connect 1 answered; connect 2 answered; connect 3 answered; sample 1;
+    token 20 1 2 3; sample 1; token 0 1 2; destroy 80 1 2 3; keep 1 time-wait | 0 cut, 0 refused
+a stream ends before others | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 2; token 20 1 2; destroy 1; keep 1 time-wait; sample 3; token 0 2 | 0 cut, 0 refused, 1 open
+streams die after their port | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80;
+    sample 30; token 20 1 2; destroy 1 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+a death in two samples | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
+    sample 1; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+a stream long before | connect 1 answered; sample 1; token 450 1; sample 1; destroy 80 1;
+    keep 1 time-wait | 0 cut, 0 refused
+an answer at once | connect 1 answered; sample 1; destroy 80 1; keep 1 time-wait | 0 cut, 0 refused
+a stream that the server resets | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 1; abort 1; resets 1 | 0 cut, 0 refused, 1 streams, 1 open
+all streams that the server resets | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80; sample 1; abort 1;
+    resets 1 | 0 cut, 0 refused, 1 streams
+a client leaves its stream | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80; sample 1; leave 1 |
+    0 cut, 0 refused
+streams whose events are lost | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; lose 80 1 2;
+    keep 1 time-wait; missed | 0 cut, 0 refused, 2 streams, perhaps more
 without counters | uncounted; destroy 80 | 0 cut, 0 refused, uncounted
 `
 

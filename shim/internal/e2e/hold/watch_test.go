@@ -144,6 +144,56 @@ func TestWatchStop(t *testing.T) {
 	}
 }
 
+// TestWatchStreams: streams are open when the server has closed its port, and cut when they die with it, at
+// once or later; those that it finishes are not.
+func TestWatchStreams(t *testing.T) {
+	t.Parallel()
+	for _, c := range box.Table(`
+		server | streams               | then | cut | says
+		dies   | stream=9s stream=9s   |      | 2   | 2 streams were cut
+		serves | stream=2s stream=2s   |      | 0   | no request was cut
+		serves | stream=30s stream=30s | KILL | 2   | 2 streams were cut
+		serves | stream=30s            | INT  | 0   | 1 stream still open
+	`) {
+		t.Run(c["server"]+" "+c["then"], func(t *testing.T) {
+			t.Parallel()
+			n := box.NewNetwork(t)
+			server := box.Setup{Network: n, Outside: true}.Start(t, box.Helper("advised", c["server"])...)
+			server.Out.Wait("ready")
+			w := startWatch(t, n, "--json --grace-period=30")
+			w.Out.Wait(`8080],"open":0`)
+			clients := &crowd{network: n}
+			for word := range strings.FieldsSeq(c["streams"]) {
+				clients.start(word)
+			}
+			w.Out.Wait(fmt.Sprintf(`"open":%d`, clients.asked))
+			w.Signal(sig.TERM)
+			w.Out.Wait("following the stop")
+			server.Signal(sig.TERM)
+			switch c["then"] {
+			case "KILL":
+				w.Out.Wait(`"ports":[514]`)
+				server.Signal(sig.KILL)
+			case "INT":
+				w.Out.Wait(`"ports":[514]`)
+				w.Signal(sig.INT)
+				w.WantExit(0)
+				server.Signal(sig.KILL)
+			}
+			server.WaitExit()
+			w.WantExit(0)
+			lines := w.Out.Texts()
+			last := lines[len(lines)-1]
+			if !strings.Contains(last, c["says"]) || !strings.Contains(last, fmt.Sprintf(`"cut":0,"streams":%s,`, c["cut"])) {
+				t.Errorf("%s; want %s cut, and %s", last, c["cut"], c["says"])
+			}
+			if clients.running.Wait(); c["then"] != "INT" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
+				t.Errorf("the clients lost %d", clients.lost.Load())
+			}
+		})
+	}
+}
+
 // TestWatchSidecar: a native sidecar, which gets TERM when the server has gone, says at once what
 // was lost so far, prolongs the pod by --quiet-for even if clients are refused all the time, and ends
 // without a further word if TERM comes after that.
