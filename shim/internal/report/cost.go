@@ -150,25 +150,25 @@ func (c *Cost) figures() Fields {
 	ended := []Fields{}
 	for _, e := range c.Ends {
 		ended = append(ended, Fields{
-			"port", e.Port, "at_ms", ms(e.At), "cut", known(isShown, e.Cut), "streams", known(isShown, e.Streams),
+			"port", e.Port, "at_ms", ms(e.At), "cut", Known(isShown, e.Cut), "streams", Known(isShown, e.Streams),
 		})
 	}
 	requests, streams := c.Cut()
 	hold, delay := c.Needed()
 	needs := c.showsNeed() && !c.KeepsOn()
 	return Fields{
-		"trigger", known(fromTERM, "TERM"), // null: the server's end came first
-		"accepted", known(isShown, c.Accepted),
-		"cut", known(isShown, requests),
-		"streams", known(isShown, streams),
-		"refused", known(c.Uncounted == nil, c.Refused),
+		"trigger", Known(fromTERM, "TERM"), // null: the server's end came first
+		"accepted", Known(isShown, c.Accepted),
+		"cut", Known(isShown, requests),
+		"streams", Known(isShown, streams),
+		"refused", Known(c.Uncounted == nil, c.Refused),
 		"refused_at_most", c.AtMost,
 		"refused_probes", c.OfProbes,
-		"last_refused_ms", known(!c.LastRefused.IsZero(), ms(c.LastRefused)),
-		"server_ended_ms", known(len(c.Ends) > 0, ms(c.Ended())),
-		"held_would_ms", known(needs && fromTERM, hold.Milliseconds()),
-		"needed_delay_ms", known(needs && fromTERM, delay.Milliseconds()),
-		"further_delay_ms", known(needs && !fromTERM, delay.Milliseconds()),
+		"last_refused_ms", Known(!c.LastRefused.IsZero(), ms(c.LastRefused)),
+		"server_ended_ms", Known(len(c.Ends) > 0, ms(c.Ended())),
+		"held_would_ms", Known(needs && fromTERM, hold.Milliseconds()),
+		"needed_delay_ms", Known(needs && fromTERM, delay.Milliseconds()),
+		"further_delay_ms", Known(needs && !fromTERM, delay.Milliseconds()),
 		"grace_ms", c.Grace.Milliseconds(),
 		"grace_assumed", c.GraceAssumed,
 		"ended", ended,

@@ -26,18 +26,18 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// known returns a value, or nil, which is null in JSON, for one that is not known.
-func known(isKnown bool, value any) any {
+// Known returns a value, or nil, which is null in JSON, for one that is not known.
+func Known(isKnown bool, value any) any {
 	if !isKnown {
 		return nil
 	}
 	return value
 }
 
-// orNull returns a value, or nil for the zero value.
-func orNull[T comparable](value T) any {
+// OrNull returns a value, or nil for the zero value.
+func OrNull[T comparable](value T) any {
 	var zero T
-	return known(value != zero, value)
+	return Known(value != zero, value)
 }
 
 // Figures returns the report of a stop for JSON.
@@ -55,33 +55,33 @@ func (s *Stop) Figures() Fields {
 	return Fields{
 		"trigger", s.trigger(), // a signal, or "hold"
 		"held_ms", s.ms(s.endedAt()),
-		"ended", orNull(string(s.Ended)),
+		"ended", OrNull(string(s.Ended)),
 		"floor_ms", s.Gate.Floor.Milliseconds(),
 		"ceiling_ms", s.Gate.MaxHold().Milliseconds(),
-		"accepted", known(sees, o.Accepted),
-		"last_new_ms", known(sees && s.after(o.LastNew) > 0, s.ms(o.LastNew)),
-		"last_byte_ms", known(sees && s.after(o.LastByte) > 0, s.ms(o.LastByte)),
-		"open", known(sees, o.Open),
-		"in_flight", known(sees, s.inFlight()),
-		"streams", known(sees, o.Streams), // at the end of the hold, as all before
-		"left_out", known(sees, o.LeftOut),
-		"closed_idle", known(closes, o.Asked.Closed), // kept connections
-		"goaway", known(notifies, o.Asked.Notified), // connections on which GOAWAY was sent
-		"came_back", known(closes || notifies, o.Asked.CameBack), // connections since, from the peers of these
-		"new_ports", known(sees, append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)),
+		"accepted", Known(sees, o.Accepted),
+		"last_new_ms", Known(sees && s.after(o.LastNew) > 0, s.ms(o.LastNew)),
+		"last_byte_ms", Known(sees && s.after(o.LastByte) > 0, s.ms(o.LastByte)),
+		"open", Known(sees, o.Open),
+		"in_flight", Known(sees, s.inFlight()),
+		"streams", Known(sees, o.Streams), // at the end of the hold, as all before
+		"left_out", Known(sees, o.LeftOut),
+		"closed_idle", Known(closes, o.Asked.Closed), // kept connections
+		"goaway", Known(notifies, o.Asked.Notified), // connections on which GOAWAY was sent
+		"came_back", Known(closes || notifies, o.Asked.CameBack), // connections since, from the peers of these
+		"new_ports", Known(sees, append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)),
 		"sent", sent,
-		"lull", known(s.Lull.Sought, s.Lull.Found), // the first signal was sent without a request in flight
-		"exit_code", known(hasExited && signal == 0, s.Exit.Code),
-		"exit_signal", known(hasExited && signal != 0, signal.String()),
+		"lull", Known(s.Lull.Sought, s.Lull.Found), // the first signal was sent without a request in flight
+		"exit_code", Known(hasExited && signal == 0, s.Exit.Code),
+		"exit_signal", Known(hasExited && signal != 0, signal.String()),
 		"waited_for", s.inFigures(waited), // processes that the command left behind, at work
 		"left", s.inFigures(s.atWork()), // those that had not ended
 		"grace_used_ms", s.ms(s.Now),
 		"grace_assumed", s.GraceAssumed,
-		"observer", orNull(o.Observer),
-		"scope", known(sees, orNull(o.ScopeName)),
-		"prolonged_by", orNull(words),
-		"prolonged_by_peer", orNull(cause.Peer),
-		"suggestion", orNull(s.suggestion()),
+		"observer", OrNull(o.Observer),
+		"scope", Known(sees, OrNull(o.ScopeName)),
+		"prolonged_by", OrNull(words),
+		"prolonged_by_peer", OrNull(cause.Peer),
+		"suggestion", OrNull(s.suggestion()),
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *Stop) inFigures(list []Worker) []Fields {
 	figures := []Fields{}
 	for _, w := range list[:min(len(list), maxListed)] {
 		figures = append(figures, Fields{
-			"program", w.Program, "pid", w.PID, "ended_ms", known(!w.EndedAt.IsZero(), s.ms(w.EndedAt)),
+			"program", w.Program, "pid", w.PID, "ended_ms", Known(!w.EndedAt.IsZero(), s.ms(w.EndedAt)),
 		})
 	}
 	return figures

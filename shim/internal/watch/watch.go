@@ -31,7 +31,7 @@ const doubledTERM = time.Second
 // Watcher is where Run shows what it sees. Both functions get whole lines, and an error of
 // either ends Run.
 type Watcher struct {
-	View func(View) error   // once a second, unless standard output is not read; nil: never
+	View func(string) error // the traffic once a second, unless standard output is not read; nil: never
 	Say  func(string) error // what has happened, and what a stop has cost
 }
 
