@@ -80,22 +80,23 @@ func (t *Tracker) updatePorts() {
 	})
 }
 
-// countOpen counts the connections that the server has not closed.
+// countOpen counts the connections that the server has not closed, and in the result those that it closes, too.
 func (t *Tracker) countOpen() {
 	t.result.Open = 0
 	for _, p := range t.ports {
 		p.open = 0
 	}
 	for _, c := range t.sample.Conns {
-		n := 0
-		switch {
-		case c.Fate == ledger.Shown && ledger.IsOpen(&c.Socket):
-			n = 1
-		case c.Fate == ledger.Closed && c.Seen == t.sample.Now && c.Before.Open: // was counted
-			n = -1
+		n, isOpen := 1, ledger.IsOpen(&c.Socket)
+		if c.Fate == ledger.Closed && c.Seen == t.sample.Now { // was counted
+			n, isOpen = -1, c.Before.Open
+		} else if c.Fate != ledger.Shown {
+			continue
 		}
-		t.port(c.Local.Port()).open += n
-		if t.result.end(c.Local.Port()) != nil {
+		if isOpen {
+			t.port(c.Local.Port()).open += n
+		}
+		if (isOpen || c.Was != nil) && t.result.end(c.Local.Port()) != nil {
 			t.result.Open += n
 		}
 	}

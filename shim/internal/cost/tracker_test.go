@@ -73,6 +73,7 @@ func play(steps string) *kernel {
 //	                                "here", or has much to "send"
 //	send N, ask N                   a connection has sent more, or another request has come
 //	token MILLISECONDS N...         connections have sent more, the last byte so long before the next sample or event
+//	close N                         the program closes a connection, whose client is far away
 //	destroy COOKIE..., abort N...   sockets end with an event each; the program resets those aborted
 //	leave N...                      as destroy, after both ends have closed
 //	lose COOKIE...                  sockets end without events
@@ -110,6 +111,9 @@ func (k *kernel) do(step string) {
 				s.Info.SentSegments++
 			}
 		}
+	case "close":
+		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
+		s.State = tcp.FinWait1
 	case "destroy", "abort", "lose", "leave":
 		k.end(words[0], numbers)
 	case "keep":
@@ -277,6 +281,11 @@ a stream ends before others | connect 1 answered; connect 2 answered; sample 1; 
     destroy 80; sample 2; token 20 1 2; destroy 1; keep 1 time-wait; sample 3; token 0 2 | 0 cut, 0 refused, 1 open
 streams die after their port | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80;
     sample 30; token 20 1 2; destroy 1 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+streams die, whose clients are far away | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 30; token 20 1 2; close 1; close 2 | 0 cut, 0 refused, 2 open
+and the clients know | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 30; token 20 1 2; close 1; close 2; sample 1; destroy 1; keep 1 time-wait; sample 1; destroy 2 |
+    0 cut, 0 refused, 2 streams
 a death in two samples | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
     sample 1; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
 a stream long before | connect 1 answered; sample 1; token 450 1; sample 1; destroy 80 1;
