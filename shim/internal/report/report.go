@@ -208,16 +208,17 @@ func (s *Stop) atRisk() (p phrases) {
 	return p
 }
 
-// streams returns how many of the streams at the end of the hold were open when last seen, and how many
-// the command's end has cut: a command that a signal ends, or that ends at once, finishes none of them.
+// streams returns how many of the streams at the end of the hold the command may have finished, and how many
+// its end has cut: a command that a signal ends, or that ends at once, finishes none that are left. The
+// latest sample may show what was left, or what is after the end.
 func (s *Stop) streams() (open, cut int) {
-	open = s.InHold.Streams
+	open, cut = s.InHold.Streams, s.InHold.Streams
 	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
-	if s.Exit.Signal != 0 || atOnce {
-		cut = open
-		if s.Latest.sees() {
-			cut = min(cut, s.Latest.Streams)
-		}
+	switch latest := &s.Latest; {
+	case s.Exit.Signal == 0 && !atOnce, latest.sees() && s.ExitedAt.Sub(latest.ServedAt) > 2*time.Second:
+		cut = 0
+	case latest.sees() && !latest.NoSockets:
+		cut = min(open, latest.Streams)
 	}
 	return open - cut, cut
 }
