@@ -139,14 +139,11 @@ func (t *Tracker) countCut() {
 		case !c.doubtful || p.open == 0 && p.died >= 0:
 			e.add(c, 1)
 			c.counted = true
-		case age > oneDeath:
+		case age > justBefore:
 			delete(t.closed, key)
 		}
 	}
 }
-
-// oneDeath is how long it takes at most to close all connections of a process that dies.
-const oneDeath = 50 * time.Millisecond
 
 // add adds a connection to the end that has closed it.
 func (e *End) add(c *closed, n int) {

@@ -57,8 +57,8 @@ type serving struct {
 	strayAt time.Time // the last
 }
 
-// justBefore is how long before its port ends a connection may be cut by the same end: the
-// processes of a server do not end all at once, and that with the last listener may be late.
+// justBefore is how long before its port ends, or the last of its connections is closed, a connection may be
+// cut by the same end: the processes of a server do not end all at once.
 const justBefore = 250 * time.Millisecond
 
 // LateEvent is how late the event of a destroyed socket may be: events have low priority.

@@ -286,6 +286,8 @@ streams die, whose clients are far away | connect 1 answered; connect 2 answered
 and the clients know | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
     destroy 80; sample 30; token 20 1 2; close 1; close 2; sample 1; destroy 1; keep 1 time-wait; sample 1; destroy 2 |
     0 cut, 0 refused, 2 streams
+two processes die | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
+    sample 3; token 20 2; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
 a death in two samples | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
     sample 1; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
 a stream long before | connect 1 answered; sample 1; token 450 1; sample 1; destroy 80 1;

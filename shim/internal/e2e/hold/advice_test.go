@@ -29,34 +29,10 @@ import (
 // word says; at USR2 it ends its streams and other long connections, one after the other.
 func advised(args []string) {
 	leave := make(chan struct{}, 1)
-	handler := func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{Addr: "127.0.0.1:8080", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println("began")
-		length, _ := time.ParseDuration(r.URL.Query().Get("for"))
-		switch r.URL.Path {
-		case "/stream":
-			left := false
-			for end := time.Now().Add(length); time.Now().Before(end) && !left; {
-				io.WriteString(w, "token\n")
-				http.NewResponseController(w).Flush()
-				select {
-				case <-leave:
-					left = true
-				case <-time.After(100 * time.Millisecond):
-				}
-			}
-		case "/open": // as after an upgrade
-			conn, _, err := http.NewResponseController(w).Hijack()
-			box.Die(err)
-			io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
-			<-leave
-			conn.Close()
-			return
-		default:
-			time.Sleep(length)
-		}
-		io.WriteString(w, "whole")
-	}
-	server := &http.Server{Addr: "127.0.0.1:8080", Handler: http.HandlerFunc(handler)}
+		serveAdvised(w, r, leave)
+	})}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, unix.SIGUSR2)
 	if args[0] != "dies" {
@@ -66,14 +42,10 @@ func advised(args []string) {
 		signal.Ignore(unix.SIGQUIT)
 	}
 	listener := testutil.Must(net.Listen("tcp", server.Addr))
-	log := testutil.Must(net.Listen("tcp", "127.0.0.1:514"))
+	logs := testutil.Must(net.Listen("tcp", "127.0.0.1:514"))
 	go server.Serve(listener)
 	go func() {
-		for {
-			conn, err := log.Accept()
-			if err != nil {
-				return
-			}
+		for conn, err := logs.Accept(); err == nil; conn, err = logs.Accept() {
 			go io.Copy(io.Discard, conn)
 		}
 	}()
@@ -88,7 +60,7 @@ func advised(args []string) {
 			}()
 		case args[0] == "stays":
 			listener.Close()
-			log.Close()
+			logs.Close()
 		case args[0] == "sleeps": // and serves meanwhile
 			time.Sleep(3 * time.Second)
 			os.Exit(0)
@@ -101,6 +73,34 @@ func advised(args []string) {
 			os.Exit(0)
 		}
 	}
+}
+
+// serveAdvised answers after the time ?for=DUR, or /stream for so long, or has a connection /open until leave.
+func serveAdvised(w http.ResponseWriter, r *http.Request, leave chan struct{}) {
+	length, _ := time.ParseDuration(r.URL.Query().Get("for"))
+	switch r.URL.Path {
+	case "/stream":
+		left := false
+		for end := time.Now().Add(length); time.Now().Before(end) && !left; {
+			io.WriteString(w, "token\n")
+			http.NewResponseController(w).Flush()
+			select {
+			case <-leave:
+				left = true
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	case "/open": // as after an upgrade
+		conn, _, err := http.NewResponseController(w).Hijack()
+		box.Die(err)
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		<-leave
+		conn.Close()
+		return
+	default:
+		time.Sleep(length)
+	}
+	io.WriteString(w, "whole")
 }
 
 // slowApp is as advised, for gunicorn.
