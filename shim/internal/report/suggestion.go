@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -35,7 +36,7 @@ func (s *Stop) suggestion() string {
 			s.when(s.Latest.ServedAt), enough.Seconds())
 	case atCeiling && o.Streams > 0 && o.Longest >= held-time.Second:
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
-	case !atCeiling && s.Ended != stop.SecondSignal && (cut > 0 || s.Hook && o.Streams > 0):
+	case slices.Contains(early, s.Ended) && (cut > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
 	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
 		return s.Caveat
@@ -67,13 +68,16 @@ func (s *Stop) suggestion() string {
 	return ""
 }
 
+// early are the ends of holds that do not wait for all streams, and could.
+var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
+
 // manyOpen is how many clients are worth a word that connect again at one time.
 const manyOpen = 20
 
 // signaledByOthers reports whether the command closed its ports right after the trigger, or ended as if
 // asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
 func (s *Stop) signaledByOthers() bool {
-	sees, listened := s.InHold.sees(), s.InHold.ListenedAt
+	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
 	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
 	asked := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
 	ended := s.Ended == stop.ChildExit && (asked || s.after(s.EndedAt) < time.Second/2)
@@ -84,7 +88,8 @@ func (s *Stop) signaledByOthers() bool {
 // stays reports whether a command runs on that has closed its ports, and has no connection.
 func (s *Stop) stays() bool {
 	served := s.Latest.ServedAt
-	return s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() && s.Now.Sub(served) >= 5*time.Second
+	return s.Latest.NoSockets && s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() &&
+		s.Now.Sub(served) >= 5*time.Second
 }
 
 // rate returns how many connections a second were the cause in the end.
