@@ -12,14 +12,7 @@ import (
 // applies. TestAdvice in package e2e/hold follows each, and counts what that saves.
 func (s *Stop) suggestion() string {
 	o := &s.InHold
-	_, cause := s.prolonged()
 	_, cut := s.streams()
-	inFlight, held := s.inFlight(), s.after(s.endedAt())
-	atCeiling := s.Ended == stop.Ceiling
-	isNew := cause.Kind == traffic.NewConnections
-	settled := s.endedAt().Sub(o.LastOther) >= s.TrafficConfig.QuietFor // probes aside
-	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && settled &&
-		!s.TrafficConfig.CloseIdle && len(s.TrafficConfig.Goaway) == 0
 	switch {
 	case s.ranOut():
 		return workersNeedTime
@@ -34,14 +27,35 @@ func (s *Stop) suggestion() string {
 		enough := s.Latest.ServedAt.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
 		return InWords("it has listened nowhere and had no connection since +%s: --kill-after=%.0f (LAMEDUCK_KILL_AFTER) ends it",
 			s.when(s.Latest.ServedAt), enough.Seconds())
-	case atCeiling && o.Streams > 0 && o.Longest >= held-time.Second:
+	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.after(s.EndedAt)-time.Second:
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
 	case slices.Contains(early, s.Ended) && (cut > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
-	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
+	case s.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
 		return s.Caveat
 	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
-		return s.betterDelay(inFlight, settled)
+		return s.betterDelay()
+	default:
+		return s.betterHold()
+	}
+	return ""
+}
+
+// settled reports whether nothing new has come for as long as a hold requires, probes aside.
+func (s *Stop) settled() bool {
+	return s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
+}
+
+// betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
+// what was open at its end.
+func (s *Stop) betterHold() string {
+	o := &s.InHold
+	_, cause := s.prolonged()
+	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
+	isNew := cause.Kind == traffic.NewConnections
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && s.settled() &&
+		!s.TrafficConfig.CloseIdle && len(s.TrafficConfig.Goaway) == 0
+	switch {
 	case cause.Unanswered:
 		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
 			"if such a stream needs no drain", cause.Port)
@@ -60,7 +74,7 @@ func (s *Stop) suggestion() string {
 	case isNew && atCeiling && s.rate(&cause) >= max(1, float64(o.Accepted)/held.Seconds()/2): // in the end as before
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 			"or a balancer that never removed this pod"
-	case atCeiling && inFlight+o.Streams > 0:
+	case atCeiling && s.inFlight()+o.Streams > 0:
 		return s.moreTime(held + max(o.Longest, s.TrafficConfig.QuietFor))
 	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Gate.OnStop:
 		return InWords("%d connections ended in one instant: if they are WebSockets, "+letServerClose, o.Open)
@@ -105,7 +119,8 @@ func (s *Stop) isSeldom() bool {
 }
 
 // betterDelay returns what is better than a plain delay that was too short or too long.
-func (s *Stop) betterDelay(inFlight int, settled bool) string {
+func (s *Stop) betterDelay() string {
+	inFlight := s.inFlight()
 	last, what := s.InHold.LastOther, "new connection" // probes aside
 	if use := s.InHold.LastUse; use.Sub(last) >= time.Second {
 		last, what = use, "traffic"
@@ -113,7 +128,7 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
-	case toTheEnd && s.ClosesKept && settled:
+	case toTheEnd && s.ClosesKept && s.settled():
 		return InWords(closesKept, s.Server)
 	case toTheEnd:
 		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)

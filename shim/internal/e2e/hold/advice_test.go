@@ -128,7 +128,6 @@ type crowd struct {
 	network *box.Network
 	asked   int
 	stopped atomic.Bool // what has come so far is the last
-	served  atomic.Int32
 	lost    atomic.Int32
 	running sync.WaitGroup
 	mu      sync.Mutex
