@@ -183,7 +183,7 @@ func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) b
 	return true
 }
 
-// atOnce is how long after the last byte of a complete stream its server closes the connection.
+// atOnce is how long after the last byte a server closes a connection that is complete.
 const atOnce = 10 * time.Millisecond
 
 // recently is how long others that reset connections are remembered.
@@ -286,8 +286,14 @@ func (t *Tracker) resets(number uint16) bool {
 }
 
 // wasCut reports whether a connection was closed with a request in flight. What has moved since
-// the latest sample decides, and else that sample.
+// the latest sample decides, and else that sample. A few bytes on which the server has closed at once are
+// the client's answer to a few of the server, as when a WebSocket is closed.
 func (t *Tracker) wasCut(c *ledger.Conn) bool {
+	received, sent := c.Received-c.Before.Received, c.Sent-c.Before.Sent
+	isFew := received > 0 && max(received, sent) <= ledger.MaxControlBytes
+	if isFew && c.Sent > 0 && c.Info.LastReceived < atOnce+2*c.Info.RTT {
+		return false
+	}
 	if before := c.Was; before != nil && c.Info.Segments == before.Info.Segments {
 		isSending := before.HasInfo && before.Info.NotSent > 0
 		if isSending || c.Info.SentSegments == before.Info.SentSegments {

@@ -73,6 +73,8 @@ func play(steps string) *kernel {
 //	                                "here", or has much to "send"
 //	send N, ask N                   a connection has sent more, or another request has come
 //	token MILLISECONDS N...         connections have sent more, the last byte so long before the next sample or event
+//	first N                         a connection is new, and a small request has come
+//	echo MILLISECONDS BYTES N       the program has sent a few bytes, and then, so long ago, the client
 //	close N                         the program closes a connection, whose client is far away
 //	destroy COOKIE..., abort N...   sockets end with an event each; the program resets those aborted
 //	leave N...                      as destroy, after both ends have closed
@@ -111,6 +113,14 @@ func (k *kernel) do(step string) {
 				s.Info.SentSegments++
 			}
 		}
+	case "first":
+		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
+		s.Info = tcp.Info{Received: 18, Segments: 1, LastReceived: time.Millisecond, LastSent: time.Second / 4, PureACKs: 1}
+	case "echo":
+		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[2] })]
+		s.Info.Sent, s.Info.Acked, s.Info.SentSegments = s.Info.Sent+4, s.Info.Acked+4, s.Info.SentSegments+1
+		s.Info.Received, s.Info.Segments = s.Info.Received+uint64(numbers[1]), s.Info.Segments+1
+		s.Info.LastReceived, s.Info.LastSent = time.Duration(numbers[0])*time.Millisecond, time.Second/4
 	case "close":
 		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
 		s.State = tcp.FinWait1
@@ -288,6 +298,10 @@ and the clients know | connect 1 answered; connect 2 answered; sample 1; token 2
     0 cut, 0 refused, 2 streams
 two processes die | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
     sample 3; token 20 2; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+a WebSocket is closed | connect 1 answered; sample 1; echo 1 8 1; destroy 80 1; keep 1 time-wait | 0 cut, 0 refused
+a small request waits | connect 1 answered; sample 1; echo 30 8 1; destroy 80 1; keep 1 time-wait | 1 cut, 0 refused
+a first request, as small | connect 1 answered; first 1; destroy 80 1; keep 1 time-wait | 1 cut, 0 refused
+a request has just come | connect 1 answered; sample 1; echo 1 80 1; destroy 80 1; keep 1 time-wait | 1 cut, 0 refused
 a death in two samples | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
     sample 1; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
 a stream long before | connect 1 answered; sample 1; token 450 1; sample 1; destroy 80 1;
