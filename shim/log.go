@@ -61,7 +61,7 @@ func logLine(level Level, text string, inJSON bool) string {
 	return "lameduck: " + text
 }
 
-func jsonLine(level Level, message string, figures *report.Figures) string {
+func jsonLine(level Level, message string, figures report.Fields) string {
 	return report.Line(time.Now(), levelNames[level], message, figures, stderr.MaxLine)
 }
 

@@ -9,9 +9,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/watch"
 )
 
-// View is the traffic of the network namespace now.
-type View = watch.View
-
 // Watcher is where Watch shows what it sees. An error of its functions ends Watch.
 type Watcher = watch.Watcher
 

@@ -30,20 +30,27 @@ type End struct {
 	At   time.Time
 	Cut  int // requests in flight
 
+	Streams int // responses that went on and on, and ended with the server
+
 	since time.Time // the earliest time at which the port may have ended
 }
 
-// Cut returns the number of requests that were cut.
-func (r *Result) Cut() (n int) {
+// Cut returns the number of requests, and of streams, that were cut.
+func (r *Result) Cut() (requests, streams int) {
 	for _, e := range r.Ends {
-		n += e.Cut
+		requests += e.Cut
+		streams += e.Streams
 	}
-	return n
+	return requests, streams
 }
 
-// hasEnded reports whether a port has ended.
-func (r *Result) hasEnded(port uint16) bool {
-	return slices.ContainsFunc(r.Ends, func(e End) bool { return e.Port == port })
+// end returns the end of a port, of port 0 the first of any, and nil if there is none.
+func (r *Result) end(port uint16) *End {
+	i := slices.IndexFunc(r.Ends, func(e End) bool { return e.Port == port || port == 0 })
+	if i < 0 {
+		return nil
+	}
+	return &r.Ends[i]
 }
 
 // updatePorts finds the ports that have ended, and those that listen again.
@@ -61,7 +68,6 @@ func (t *Tracker) updatePorts() {
 			}
 			r.addEnd(end)
 			p.listened = time.Time{}
-			t.ports[number] = p
 		}
 	}
 	slices.Sort(r.Listening)
@@ -74,17 +80,24 @@ func (t *Tracker) updatePorts() {
 	})
 }
 
-// countOpen counts the connections that the server has not closed, or closes.
+// countOpen counts the connections that the server has not closed, and in the result those that it closes, too.
 func (t *Tracker) countOpen() {
 	t.result.Open = 0
+	for _, p := range t.ports {
+		p.open = 0
+	}
 	for _, c := range t.sample.Conns {
-		wasOpen := c.Was != nil || ledger.IsOpen(&c.Socket)
-		switch {
-		case !wasOpen || !t.result.hasEnded(c.Local.Port()):
-		case c.Fate == ledger.Shown:
-			t.result.Open++
-		case c.Fate == ledger.Closed && c.Seen == t.sample.Now: // was counted
-			t.result.Open--
+		n, isOpen := 1, ledger.IsOpen(&c.Socket)
+		if c.Fate == ledger.Closed && c.Seen == t.sample.Now { // was counted
+			n, isOpen = -1, c.Before.Open
+		} else if c.Fate != ledger.Shown {
+			continue
+		}
+		if isOpen {
+			t.port(c.Local.Port()).open += n
+		}
+		if (isOpen || c.Was != nil) && t.result.end(c.Local.Port()) != nil {
+			t.result.Open += n
 		}
 	}
 }
@@ -97,28 +110,49 @@ func (r *Result) addEnd(e End) {
 	}
 }
 
-// countCut counts the requests on connections that an end has closed.
-func (t *Tracker) countCut(missed bool) {
+// countCut counts the connections that an end has closed. Streams died with their server if no connection
+// of the port is left, and half of those that closed last were not complete; else they ended by themselves.
+func (t *Tracker) countCut() {
 	r := &t.result
-	r.CutAtLeast = r.CutAtLeast || missed && len(r.Ends) > 0
+	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
+	for _, p := range t.ports {
+		p.died = 0
+	}
+	for _, c := range t.closed {
+		switch p := t.port(c.port); {
+		case c.counted || !c.doubtful:
+		case c.complete:
+			p.died--
+		default:
+			p.died++
+		}
+	}
 	for key, c := range t.closed {
-		if c.counted {
-			continue
-		}
-		for i := range r.Ends {
-			e := &r.Ends[i]
-			if c.port != 0 && c.port != e.Port || c.at.Before(e.since.Add(-justBefore)) {
-				continue
+		age := t.sample.At.Sub(c.at)
+		p, e := t.port(c.port), r.end(c.port)
+		switch {
+		case c.counted:
+		case e == nil || c.at.Before(e.since.Add(-justBefore)):
+			if age > LateEvent+justBefore {
+				delete(t.closed, key)
 			}
-			if c.port != 0 {
-				e.Cut++
-			}
+		case !c.doubtful || p.open == 0 && p.died >= 0:
+			e.add(c, 1)
 			c.counted = true
-			break
-		}
-		if !c.counted && t.sample.At.Sub(c.at) > LateEvent+justBefore {
+		case age > justBefore:
 			delete(t.closed, key)
 		}
+	}
+}
+
+// add adds a connection to the end that has closed it.
+func (e *End) add(c *closed, n int) {
+	switch {
+	case c.port == 0:
+	case c.streamed:
+		e.Streams += n
+	default:
+		e.Cut += n
 	}
 }
 
@@ -137,10 +171,8 @@ func (t *Tracker) countLeftovers() {
 			t.expected++
 		}
 		delete(t.closed, key)
-		for i := range t.result.Ends {
-			if e := &t.result.Ends[i]; c.finAcked && e.Port == c.port {
-				e.Cut--
-			}
+		if e := t.result.end(c.port); c.finAcked && e != nil {
+			e.add(c, -1)
 		}
 	}
 }

@@ -10,8 +10,7 @@ type Stop struct {
 	QuietFor time.Duration // for how long nobody is refused if the stop is over
 	Ceiling  time.Duration // of a hold until quiet
 
-	// Streams are the responses that went on and on when their connections closed.
-	Streams int
+	Streams int // responses that go on and on now
 
 	// Before the first end.
 	LastNew  time.Time // the last new connection, health probes aside
@@ -30,6 +29,10 @@ func (s *Stop) Began() time.Time {
 	}
 	return s.TERM
 }
+
+// FromTERM reports whether times count from TERM, and else from the server's end, before which the
+// stop began unseen.
+func (s *Stop) FromTERM() bool { return s.Began().Equal(s.TERM) }
 
 // Ended returns when the last port that has ended did, zero if none has.
 func (s *Stop) Ended() (at time.Time) {
@@ -53,7 +56,7 @@ func (s *Stop) Over(now time.Time) bool {
 		return false
 	}
 	since := s.Ended()
-	if s.TERM.IsZero() || s.TERM.Equal(began) {
+	if s.TERM.IsZero() || s.FromTERM() {
 		since = later(since, s.LastRefused)
 	}
 	return len(s.Ends) == 0 || now.Sub(since) >= s.QuietFor
@@ -64,11 +67,20 @@ func (s *Stop) Gone(now time.Time) bool {
 	return len(s.Ends) > 0 && len(s.Listening) == 0 && s.Open == 0 && now.Sub(s.Ended()) >= LateEvent
 }
 
+// Lost reports whether the stop has cost anything.
+func (s *Stop) Lost() bool {
+	requests, streams := s.Cut()
+	return requests+streams+s.Refused > 0
+}
+
 // KeepsOn reports whether clients that keep their connections used them to the end, and nobody
 // else came: they go on in any hold. A balancer that lets go late sends new connections afterwards.
 func (s *Stop) KeepsOn() bool {
 	end := s.Ended()
-	since := later(s.Began(), s.LastNew)
+	since := s.LastNew
+	if s.FromTERM() {
+		since = later(s.TERM, since)
+	}
 	toTheEnd := s.InUse > 0 && end.Sub(s.LastUse) < s.QuietFor/2 && s.LastRefused.Sub(end) < s.QuietFor/2
 	return toTheEnd && end.Sub(since) >= s.QuietFor
 }

@@ -15,7 +15,7 @@ type Tracker struct {
 	result Result
 	sample *ledger.Sample // the current
 
-	ports   map[uint16]port
+	ports   map[uint16]*port
 	probes  []traffic.Pattern // health probes, as of the latest sample without an ended port
 	serving serving           // as of that sample
 
@@ -26,15 +26,20 @@ type Tracker struct {
 // port is a local port.
 type port struct {
 	ignored  bool      // has listened, and is not followed
+	open     int       // connections that the server has not closed, in the latest complete sample
+	died     int       // streams that have closed lately and were not complete, less those that were
 	listened time.Time // the latest sample in which it was followed and listened; zero: it does not listen
 	closedAt time.Time // when the latest listener closed, by its event
 	resetAt  time.Time // when the program first reset a connection
 }
 
-// closed is a connection that the server's end has closed with a request in flight.
+// closed is a connection that the server has closed with a request in flight, or while it streamed.
 type closed struct {
 	port     uint16 // 0: the request was sent from here
 	at       time.Time
+	streamed bool // and no request was in flight
+	doubtful bool // the stream may have ended by itself
+	complete bool // it probably has: its last byte came with the end
 	finAcked bool // both ends know that the server's has closed: if the kernel keeps nothing, the client has left
 	counted  bool // as closed by the end of a port
 
@@ -52,15 +57,15 @@ type serving struct {
 	strayAt time.Time // the last
 }
 
-// justBefore is how long before its port ends a connection may be cut by the same end: the
-// processes of a server do not end all at once, and that with the last listener may be late.
+// justBefore is how long before its port ends, or the last of its connections is closed, a connection may be
+// cut by the same end: the processes of a server do not end all at once.
 const justBefore = 250 * time.Millisecond
 
 // LateEvent is how late the event of a destroyed socket may be: events have low priority.
 const LateEvent = 500 * time.Millisecond
 
 // New returns a Tracker. No port listens yet.
-func New() *Tracker { return &Tracker{ports: map[uint16]port{}, closed: map[uint64]*closed{}} }
+func New() *Tracker { return &Tracker{ports: map[uint16]*port{}, closed: map[uint64]*closed{}} }
 
 // NeedsTimeWait reports whether the next sample needs the sockets in TIME_WAIT.
 func (t *Tracker) NeedsTimeWait() bool { return len(t.closed) > 0 && len(t.result.Ends) > 0 }
@@ -92,7 +97,7 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 			t.expected = int(sample.Resets) + uncounted
 		}
 	}
-	t.countCut(!sample.MissedAt.IsZero())
+	t.countCut()
 	t.countRefused()
 	result := t.result // which the next sample does not change
 	result.Ends = slices.Clone(result.Ends)
@@ -102,8 +107,7 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 
 // addOther adds a socket that is no connection.
 func (t *Tracker) addOther(s *ledger.Other) {
-	number := s.Local.Port()
-	p := t.ports[number]
+	p := t.port(s.Local.Port())
 	switch {
 	case s.State == tcp.Close:
 		p.closedAt = t.readAt(s.At)
@@ -115,7 +119,13 @@ func (t *Tracker) addOther(s *ledger.Other) {
 	default:
 		p.listened = t.sample.At
 	}
-	t.ports[number] = p
+}
+
+func (t *Tracker) port(number uint16) *port {
+	if t.ports[number] == nil {
+		t.ports[number] = &port{}
+	}
+	return t.ports[number]
 }
 
 // readAt returns when an event was read: of one that came during the sample, no earlier than TERM,
@@ -149,18 +159,32 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 	case ledger.Closed:
 		return t.addClosed(c)
 	case ledger.Lost:
-		if c.Side != ledger.Ignored && c.Accepted && t.inFlight(c.LastOpen()) {
-			t.addCut(c.LastOpen(), c.Local.Port(), t.sample.Time(c.Seen))
+		if last := c.LastOpen(); c.Side != ledger.Ignored && c.Accepted {
+			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), t.sample.Time(c.Seen))
 		}
 	}
 	return false
 }
 
-// addCut adds a connection that has closed with a request in flight, the port 0 if it was sent from here.
-func (t *Tracker) addCut(s *tcp.Socket, port uint16, at time.Time) {
-	finAcked := s.State == tcp.Close && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
-	t.closed[ledger.ConnKey(s.Local, s.Remote)] = &closed{port: port, at: at, finAcked: finAcked && port != 0}
+// addCut adds a connection that has closed, if that was with a request in flight, or in a stream. It
+// reports whether it was.
+func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) bool {
+	if !inFlight && !streamed {
+		return false
+	}
+	isEvent := s.State == tcp.Close // which comes with the client's ACK
+	c := &closed{at: at, streamed: !inFlight, doubtful: isEvent && !inFlight}
+	c.complete = s.Info.LastSent < atOnce+2*s.Info.RTT
+	if port := s.Local.Port(); t.follows(port) {
+		c.port = port
+		c.finAcked = isEvent && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
+	}
+	t.closed[ledger.ConnKey(s.Local, s.Remote)] = c
+	return true
 }
+
+// atOnce is how long after the last byte a server closes a connection that is complete.
+const atOnce = 10 * time.Millisecond
 
 // recently is how long others that reset connections are remembered.
 const recently = 10 * time.Second
@@ -228,27 +252,25 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	before := c.Was
 	isReset := c.Remote.Port() == 0
 	wasAccepted := before != nil && c.Before.Accepted && c.Side != ledger.Ignored
-	wasInFlight := wasAccepted && t.inFlight(before)
 	at := t.readAt(t.sample.Time(c.Ended))
-	port := c.Local.Port()
 	switch {
-	case isReset && !t.follows(port):
+	case isReset && !t.follows(c.Local.Port()):
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return before != nil || c.Info.LastAcked < c.Info.LastReceived
 	case isReset && !wasAccepted:
-		return t.resets(port)
-	case isReset && (!wasInFlight || before.Info.NotSent == 0 && c.Info.LastSent < c.Ended-c.Before.Seen):
-		t.resets(port)
-		return true
+		return t.resets(c.Local.Port())
 	case isReset:
-		t.addCut(before, port, at)
-	case !t.follows(port):
-		waits := c.Info.LastSent < c.Info.LastReceived && !t.ports[port].ignored && !t.follows(c.Remote.Port())
-		if waits { // a request of a proxy, whose response will be reset
-			t.addCut(&c.Socket, 0, at)
+		since := c.Ended - c.Before.Seen
+		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
+		if !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at) {
+			t.resets(c.Local.Port())
+			return true
 		}
-	case c.Side != ledger.Ignored && t.wasCut(c):
-		t.addCut(&c.Socket, port, at)
+	case !t.follows(c.Local.Port()):
+		waits := c.Info.LastSent < c.Info.LastReceived && !t.port(c.Local.Port()).ignored && !t.follows(c.Remote.Port())
+		t.addCut(&c.Socket, waits, false, at) // a request of a proxy, whose response will be reset
+	case c.Side != ledger.Ignored:
+		t.addCut(&c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent), at)
 	}
 	return false
 }
@@ -256,17 +278,22 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 // resets reports whether the program of a port resets connections as long as it listens, such as one
 // that sets SO_LINGER to 0: those that the end of its listener resets were hardly waiting to be accepted.
 func (t *Tracker) resets(number uint16) bool {
-	p := t.ports[number]
+	p := t.port(number)
 	if p.resetAt.IsZero() {
 		p.resetAt = t.sample.At
-		t.ports[number] = p
 	}
 	return p.listened.After(p.resetAt)
 }
 
 // wasCut reports whether a connection was closed with a request in flight. What has moved since
-// the latest sample decides, and else that sample.
+// the latest sample decides, and else that sample. A few bytes on which the server has closed at once are
+// the client's answer to a few of the server, as when a WebSocket is closed.
 func (t *Tracker) wasCut(c *ledger.Conn) bool {
+	received, sent := c.Received-c.Before.Received, c.Sent-c.Before.Sent
+	isFew := received > 0 && max(received, sent) <= ledger.MaxControlBytes
+	if isFew && c.Sent > 0 && c.Info.LastReceived < atOnce+2*c.Info.RTT {
+		return false
+	}
 	if before := c.Was; before != nil && c.Info.Segments == before.Info.Segments {
 		isSending := before.HasInfo && before.Info.NotSent > 0
 		if isSending || c.Info.SentSegments == before.Info.SentSegments {
@@ -281,5 +308,5 @@ func (t *Tracker) wasCut(c *ledger.Conn) bool {
 
 // follows reports whether a port listens, or has listened and ended.
 func (t *Tracker) follows(port uint16) bool {
-	return !t.ports[port].listened.IsZero() || t.result.hasEnded(port)
+	return !t.port(port).listened.IsZero() || t.result.end(port) != nil
 }

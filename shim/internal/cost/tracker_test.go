@@ -72,6 +72,10 @@ func play(steps string) *kernel {
 //	connect N AGES [PORT] [WORD]    an accepted connection, or one that is "unaccepted", of a client
 //	                                "here", or has much to "send"
 //	send N, ask N                   a connection has sent more, or another request has come
+//	token MILLISECONDS N...         connections have sent more, the last byte so long before the next sample or event
+//	first N                         a connection is new, and a small request has come
+//	echo MILLISECONDS BYTES N       the program has sent a few bytes, and then, so long ago, the client
+//	close N                         the program closes a connection, whose client is far away
 //	destroy COOKIE..., abort N...   sockets end with an event each; the program resets those aborted
 //	leave N...                      as destroy, after both ends have closed
 //	lose COOKIE...                  sockets end without events
@@ -101,6 +105,25 @@ func (k *kernel) do(step string) {
 		} else {
 			s.Info.LastSent, s.Info.SentSegments = time.Millisecond, 300
 		}
+	case "token":
+		for i := range k.sockets {
+			if s := &k.sockets[i]; slices.Contains(numbers[1:], int(s.Cookie)) {
+				s.Info.LastSent = time.Duration(numbers[0]) * time.Millisecond
+				s.Info.Sent, s.Info.Acked = s.Info.Sent+10, s.Info.Acked+10
+				s.Info.SentSegments++
+			}
+		}
+	case "first":
+		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
+		s.Info = tcp.Info{Received: 18, Segments: 1, LastReceived: time.Millisecond, LastSent: time.Second / 4, PureACKs: 1}
+	case "echo":
+		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[2] })]
+		s.Info.Sent, s.Info.Acked, s.Info.SentSegments = s.Info.Sent+4, s.Info.Acked+4, s.Info.SentSegments+1
+		s.Info.Received, s.Info.Segments = s.Info.Received+uint64(numbers[1]), s.Info.Segments+1
+		s.Info.LastReceived, s.Info.LastSent = time.Duration(numbers[0])*time.Millisecond, time.Second/4
+	case "close":
+		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
+		s.State = tcp.FinWait1
 	case "destroy", "abort", "lose", "leave":
 		k.end(words[0], numbers)
 	case "keep":
@@ -256,6 +279,42 @@ a scan before the end | resets 5; sample 2; destroy 80; resets 5 | 0 cut, 5 refu
 a scan long before | resets 5; sample 250; destroy 80; resets 5 | 0 cut, 5 refused
 a busy server | connect 1 tied; connect 2 tied; connect 3 tied; connect 4 tied; connect 5 tied; sample 25;
     destroy 80 1 2 3 4 5; resets 24 | 0 cut, 24 refused
+a stream dies | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80 1; keep 1 time-wait |
+    0 cut, 0 refused, 1 streams
+a stream is complete | connect 1 answered; sample 1; token 20 1; sample 1; token 0 1; destroy 80 1; keep 1 time-wait |
+    0 cut, 0 refused
+streams die with the last byte of one | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    token 0 1; destroy 80 1 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+streams are complete, but for a moment | connect 1 answered; connect 2 answered; connect 3 answered; sample 1;
+    token 20 1 2 3; sample 1; token 0 1 2; destroy 80 1 2 3; keep 1 time-wait | 0 cut, 0 refused
+a stream ends before others | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 2; token 20 1 2; destroy 1; keep 1 time-wait; sample 3; token 0 2 | 0 cut, 0 refused, 1 open
+streams die after their port | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80;
+    sample 30; token 20 1 2; destroy 1 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+streams die, whose clients are far away | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 30; token 20 1 2; close 1; close 2 | 0 cut, 0 refused, 2 open
+and the clients know | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 30; token 20 1 2; close 1; close 2; sample 1; destroy 1; keep 1 time-wait; sample 1; destroy 2 |
+    0 cut, 0 refused, 2 streams
+two processes die | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
+    sample 3; token 20 2; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+a WebSocket is closed | connect 1 answered; sample 1; echo 1 8 1; destroy 80 1; keep 1 time-wait | 0 cut, 0 refused
+a small request waits | connect 1 answered; sample 1; echo 30 8 1; destroy 80 1; keep 1 time-wait | 1 cut, 0 refused
+a first request, as small | connect 1 answered; first 1; destroy 80 1; keep 1 time-wait | 1 cut, 0 refused
+a request has just come | connect 1 answered; sample 1; echo 1 80 1; destroy 80 1; keep 1 time-wait | 1 cut, 0 refused
+a death in two samples | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; destroy 80 1;
+    sample 1; destroy 2; keep 1 time-wait | 0 cut, 0 refused, 2 streams
+a stream long before | connect 1 answered; sample 1; token 450 1; sample 1; destroy 80 1;
+    keep 1 time-wait | 0 cut, 0 refused
+an answer at once | connect 1 answered; sample 1; destroy 80 1; keep 1 time-wait | 0 cut, 0 refused
+a stream that the server resets | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1;
+    destroy 80; sample 1; abort 1; resets 1 | 0 cut, 0 refused, 1 streams, 1 open
+all streams that the server resets | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80; sample 1; abort 1;
+    resets 1 | 0 cut, 0 refused, 1 streams
+a client leaves its stream | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80; sample 1; leave 1 |
+    0 cut, 0 refused
+streams whose events are lost | connect 1 answered; connect 2 answered; sample 1; token 20 1 2; sample 1; lose 80 1 2;
+    keep 1 time-wait; missed | 0 cut, 0 refused, 2 streams, perhaps more
 without counters | uncounted; destroy 80 | 0 cut, 0 refused, uncounted
 `
 
@@ -264,11 +323,12 @@ func TestCost(t *testing.T) {
 	for _, cells := range tables.Rows(costs) {
 		k := play(cells[1])
 		r := k.result
-		got := fmt.Sprintf("%d cut, %d refused", r.Cut(), r.Refused)
+		cut, streams := r.Cut()
+		got := fmt.Sprintf("%d cut, %d refused", cut, r.Refused)
 		for _, note := range []struct {
 			n    int
 			text string
-		}{{r.Open, "open"}, {k.returned, "returned"}, {r.OfProbes, "probe"}} {
+		}{{streams, "streams"}, {r.Open, "open"}, {k.returned, "returned"}, {r.OfProbes, "probe"}} {
 			if note.n > 0 {
 				got += fmt.Sprintf(", %d %s", note.n, note.text)
 			}

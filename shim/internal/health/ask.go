@@ -95,13 +95,11 @@ func exchange(fd int, connect func() error, request []byte, deadline time.Time) 
 		if _, err = down.read(fd); err != nil {
 			return 0, err
 		}
-		line, _, whole := strings.Cut(string(down.buf[:down.end]), "\n")
-		if whole {
-			status = statusOf(line)
-		}
+		var isWhole bool
+		status, isWhole = statusOf(string(down.buf[:down.end]))
 		switch {
 		case status > 0:
-		case whole || !down.canRead():
+		case isWhole || !down.canRead():
 			return 0, errors.New("no answer in HTTP/1")
 		case !await(fd, true, !up.isEmpty(), deadline):
 			return 0, errors.New("no answer")
@@ -115,12 +113,28 @@ func exchange(fd int, connect func() error, request []byte, deadline time.Time) 
 	return status, nil
 }
 
-// statusOf returns the status of a status line of HTTP/1, 0 if it is none.
-func statusOf(line string) (status int) {
-	if words := strings.Fields(line); len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1.") {
-		status, _ = strconv.Atoi(words[1])
+// statusOf returns the status of an answer of HTTP/1, after any interim answers, and whether its status
+// line is whole; 0 if the line is none.
+func statusOf(answer string) (status int, isWhole bool) {
+	isInterim := false
+	for line := range strings.Lines(answer) {
+		words := strings.Fields(line)
+		switch {
+		case !strings.HasSuffix(line, "\n"):
+			return 0, false
+		case isInterim: // the rest of its head, up to an empty line
+			isInterim = len(words) > 0
+			continue
+		case len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1."):
+			status, _ = strconv.Atoi(words[1])
+		}
+		isInterim = status/100 == 1 && status != 101
+		if !isInterim {
+			return status, true
+		}
+		status = 0
 	}
-	return status
+	return 0, false
 }
 
 // await waits until a socket is ready, or a signal comes, and reports whether there was time left.

@@ -36,8 +36,14 @@ func serveOnce(l net.Listener, pieces []string) chan string {
 		}
 		head <- text
 		for _, piece := range pieces {
-			if piece == "wait" {
+			switch piece {
+			case "wait":
 				io.Copy(io.Discard, conn)
+				return
+			case "endless": // interim answers
+				for err := error(nil); err == nil; {
+					_, err = io.WriteString(conn, "HTTP/1.1 103 Early Hints\r\n\r\n")
+				}
 				return
 			}
 			io.WriteString(conn, piece)
@@ -60,6 +66,12 @@ func TestAsk(t *testing.T) {
 		SSH-2.0-OpenSSH\r\n,wait            | 0 no answer in HTTP/1
 		                                    | 0 no answer in HTTP/1
 		wait                                | 0 no answer
+		HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n,HTTP/1.1 200 OK\r\n,wait | 200 <nil>
+		HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 5,03 U\r\n | 503 <nil>
+		HTTP/1.1 101 Switching Protocols\r\n,wait | 101 <nil>
+		HTTP/1.1 103 Early Hints\r\n\r\n,wait | 0 no answer
+		HTTP/1.1 103 Early Hints\r\n\r\nSSH-2.0-OpenSSH\r\n | 0 no answer in HTTP/1
+		endless                             | 0 no answer in HTTP/1
 	`) {
 		for _, network := range []string{"tcp", "unix"} {
 			pieces := strings.Split(strings.ReplaceAll(cells[0], `\r\n`, "\r\n"), ",")

@@ -67,7 +67,8 @@ type Conn struct {
 	Unseen   bool   // bytes may have moved that the source does not show
 
 	Activity                 // Opened is when the first byte came, 0 if the connection is not New
-	SendsSince Moment        // the first byte sent after the last one received; 0: none
+	SendsSince Moment        // the first byte sent after the last one received, as samples show; 0: none
+	SendPause  time.Duration // the longest pause since then between bytes sent, as samples show
 	Request    RequestState  // of the last request
 	WaitsSince Moment        // when the last byte moved before that waited, PINGs aside
 	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
@@ -94,6 +95,7 @@ type Before struct {
 	Segments, SentSegments uint32
 	Unread, Unsent         uint32
 	Accepted               bool
+	Open                   bool // see IsOpen
 }
 
 // IsOpen reports whether the program may still answer: a peer that has closed its end may wait
@@ -115,8 +117,9 @@ func (c *Conn) LastOpen() *tcp.Socket {
 func (c *Conn) update(s *tcp.Socket, now Moment) {
 	c.Before = Before{
 		c.Activity, c.Seen, c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Accepted,
+		IsOpen(&c.Socket),
 	}
-	if IsOpen(&c.Socket) && !IsOpen(s) {
+	if c.Before.Open && !IsOpen(s) {
 		was := c.Socket
 		c.Was = &was
 	}
@@ -152,9 +155,14 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 	}
 	switch {
 	case received:
-		c.SendsSince = 0
+		c.SendsSince, c.SendPause = 0, 0
+		if sent && c.Info.LastSent < c.Info.LastReceived {
+			c.SendsSince = c.Moved
+		}
 	case sent && c.SendsSince == 0:
 		c.SendsSince = c.Moved
+	case sent:
+		c.SendPause = max(c.SendPause, c.Moved-before.Moved)
 	}
 	if pause := c.Moved - before.Moved; received && before.Moved != 0 && pause >= minPause {
 		c.Paused += pause
@@ -173,6 +181,15 @@ const (
 // Unanswered reports whether the connection looks like a stream that the program never
 // answers.
 func (c *Conn) Unanswered() bool { return c.Sent == 0 && c.Paused >= minPauses }
+
+// minSendPause is the shortest pause between two bytes sent that makes a response a stream.
+const minSendPause = 50 * time.Millisecond
+
+// Streams reports whether a response goes on and on, of which the last byte was sent so long ago: no longer
+// than the response has paused before.
+func Streams(c *Conn, silent time.Duration) bool {
+	return c.SendPause >= minSendPause && silent <= c.SendPause
+}
 
 // ReceivedNothing reports whether no byte ever came from the peer, as far as the source
 // shows bytes. A FIN may be counted as a byte, and is no segment with data.

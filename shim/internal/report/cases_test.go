@@ -44,6 +44,7 @@ func newStop() *Stop {
 			},
 			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
 			AssumedFrom:   "Kubernetes",
+			GraceFor:      func(hold time.Duration) time.Duration { return hold + 11*time.Second },
 		},
 		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: trigger, Steps: stop.Schedule{{Signal: sig.TERM}}},
 		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Sample: traffic.Sample{
@@ -192,6 +193,8 @@ func (c *Cost) change(step string) {
 		c.nothingLost(number)
 	case "cut":
 		c.Ends[0].Cut = int(number)
+	case "streams":
+		c.Ends[len(c.Ends)-1].Streams = int(number)
 	case "serves": // on
 		c.Ends = nil
 	case "another": // port ends

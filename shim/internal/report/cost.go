@@ -14,7 +14,11 @@ type Cost struct {
 	Grace        time.Duration
 	GraceAssumed bool
 	Source       string // the source if it does not show requests in flight; ""
+	Deaf         bool   // the server is PID 1, and the kernel keeps TERM from it for lack of a handler
 }
+
+// Deaf is what Cost.Deaf means.
+const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its stops"
 
 // Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
 // the end of each.
@@ -26,7 +30,7 @@ func (c *Cost) Lines() []string {
 	case c.KeepsOn():
 		lines.add(true, "clients that keep their connections used %s to the end: "+
 			"no delay is enough for them; see --close-idle", counted(c.InUse, "connection"))
-	case !c.fromTERM():
+	case !c.FromTERM():
 		lines.add(true, "a hold until quiet would have ended %s later; a fixed delay needs %s%s more than it waits now",
 			seconds(hold), c.bound(), delay)
 	default:
@@ -40,23 +44,21 @@ func (c *Cost) Lines() []string {
 		}
 		lines = append(lines, enough)
 	}
+	lines.put(c.Deaf, Deaf)
 	if len(c.Ends) > 1 || len(c.Listening) > 0 {
 		for _, e := range c.Ends {
-			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut))
+			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), strings.Join(c.cut(e.Cut, e.Streams), ", and "))
 		}
 	}
 	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
 	return lines
 }
 
-// fromTERM reports whether times count from TERM, and else from the server's end, before which the
-// stop began unseen.
-func (c *Cost) fromTERM() bool { return c.Began().Equal(c.TERM) }
-
 // showsNeed reports whether the stop shows what would have been enough: not before the server's
-// end, nor of a stop that began unseen and after which nobody came.
+// end, nor of a stop that began unseen, and after which nobody came but clients that keep on.
 func (c *Cost) showsNeed() bool {
-	return len(c.Ends) > 0 && (c.fromTERM() || c.Refused > 0)
+	cut, _ := c.Cut()
+	return len(c.Ends) > 0 && (c.FromTERM() || c.Refused > 0 || cut > 0 && c.KeepsOn())
 }
 
 // course returns how the stop went, up to the server's end.
@@ -66,7 +68,7 @@ func (c *Cost) course() string {
 		what = InWords("the end of %d ports", len(c.Ends))
 	}
 	switch {
-	case len(c.Ends) > 0 && c.fromTERM():
+	case len(c.Ends) > 0 && c.FromTERM():
 		return InWords("TERM, then after %s %s", c.when(c.Ended()), what)
 	case len(c.Ends) > 0:
 		return what
@@ -81,10 +83,9 @@ func (c *Cost) course() string {
 }
 
 // losses returns what was lost.
-func (c *Cost) losses() (p phrases) {
-	onlyStreams := c.Streams > 0 && c.Source == "" && c.Cut() == 0 && !c.CutAtLeast
-	p.put(!onlyStreams, c.cut(c.Cut()))
-	p.addStreams(c.Streams, true)
+func (c *Cost) losses() phrases {
+	p := c.cut(c.Cut())
+	p.count(min(c.Streams, c.Open), "stream", "%s still open")
 	switch {
 	case c.Uncounted != nil:
 		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
@@ -100,7 +101,7 @@ func (c *Cost) losses() (p phrases) {
 		}
 		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
-	p.add(c.OfProbes > 0, "%s refused", counted(c.OfProbes, "health probe"))
+	p.count(c.OfProbes, "health probe", "%s refused")
 	return p
 }
 
@@ -120,92 +121,57 @@ func (c *Cost) bound() string {
 	return ""
 }
 
-// cut returns a number of cut requests in words.
-func (c *Cost) cut(n int) string {
-	text := "no request was cut"
-	switch {
-	case c.Source != "":
-		return InWords("requests in flight are not known (source: %s)", c.Source)
-	case n == 1:
-		text = "1 request in flight was cut"
-	case n > 1:
-		text = InWords("%d requests in flight were cut", n)
+// cut returns numbers of requests and streams that were cut.
+func (c *Cost) cut(requests, streams int) (p phrases) {
+	if c.Source != "" {
+		return phrases{InWords("requests in flight are not known (source: %s)", c.Source)}
 	}
+	more := ""
 	if c.CutAtLeast {
-		return InWords("%s, perhaps more", text)
+		more = ", perhaps more"
 	}
-	return text
+	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut%s", more)
+	p.addCut(requests, "request in flight", "requests in flight", more)
+	p.addCut(streams, "stream", "streams", "")
+	return p
 }
 
 // when returns the time since the stop began in words.
 func (c *Cost) when(at time.Time) string { return seconds(at.Sub(c.Began())) }
 
-// costEntry is the verdict as one line in JSON. Durations are milliseconds, and so are moments,
-// counted from when the stop began. Unknown values are null.
-type costEntry struct {
-	head
-	Trigger        *string   `json:"trigger"` // "TERM"; null: the server's end came first
-	Accepted       *int      `json:"accepted"`
-	Cut            *int      `json:"cut"`
-	Streams        *int      `json:"streams"`
-	Refused        *int      `json:"refused"`
-	RefusedAtMost  bool      `json:"refused_at_most"`
-	RefusedProbes  int       `json:"refused_probes"`
-	LastRefusedMS  *int64    `json:"last_refused_ms"`
-	ServerEndedMS  *int64    `json:"server_ended_ms"`
-	HeldWouldMS    *int64    `json:"held_would_ms"`
-	NeededDelayMS  *int64    `json:"needed_delay_ms"`
-	FurtherDelayMS *int64    `json:"further_delay_ms"`
-	GraceMS        int64     `json:"grace_ms"`
-	GraceAssumed   bool      `json:"grace_assumed"`
-	Ended          []endedIn `json:"ended"`
-	Listening      []uint16  `json:"listening"`
-}
-
-type endedIn struct {
-	Port uint16 `json:"port"`
-	AtMS int64  `json:"at_ms"`
-	Cut  *int   `json:"cut"`
-}
-
 // JSON returns the verdict as one line of JSON.
 func (c *Cost) JSON() string {
-	began := c.Began()
-	ms := func(at time.Time) *int64 { return new(at.Sub(began).Milliseconds()) }
-	e := costEntry{
-		head:          head{Schema, c.Now, "info", strings.Join(c.Lines(), "; ")},
-		RefusedAtMost: c.AtMost, RefusedProbes: c.OfProbes, GraceMS: c.Grace.Milliseconds(), GraceAssumed: c.GraceAssumed,
-		Ended: []endedIn{}, Listening: append([]uint16{}, c.Listening...),
+	return Line(c.Now, "info", strings.Join(c.Lines(), "; "), c.figures(), 1<<30)
+}
+
+func (c *Cost) figures() Fields {
+	fromTERM, isShown := c.FromTERM(), c.Source == ""
+	ms := func(at time.Time) int64 { return at.Sub(c.Began()).Milliseconds() }
+	ended := []Fields{}
+	for _, e := range c.Ends {
+		ended = append(ended, Fields{
+			"port", e.Port, "at_ms", ms(e.At), "cut", Known(isShown, e.Cut), "streams", Known(isShown, e.Streams),
+		})
 	}
-	if c.fromTERM() {
-		e.Trigger = new("TERM")
+	requests, streams := c.Cut()
+	hold, delay := c.Needed()
+	needs := c.showsNeed() && !c.KeepsOn()
+	return Fields{
+		"trigger", Known(fromTERM, "TERM"), // null: the server's end came first
+		"accepted", Known(isShown, c.Accepted),
+		"cut", Known(isShown, requests),
+		"streams", Known(isShown, streams),
+		"refused", Known(c.Uncounted == nil, c.Refused),
+		"refused_at_most", c.AtMost,
+		"refused_probes", c.OfProbes,
+		"last_refused_ms", Known(!c.LastRefused.IsZero(), ms(c.LastRefused)),
+		"server_ended_ms", Known(len(c.Ends) > 0, ms(c.Ended())),
+		"held_would_ms", Known(needs && fromTERM, hold.Milliseconds()),
+		"needed_delay_ms", Known(needs && fromTERM, delay.Milliseconds()),
+		"further_delay_ms", Known(needs && !fromTERM, delay.Milliseconds()),
+		"grace_ms", c.Grace.Milliseconds(),
+		"grace_assumed", c.GraceAssumed,
+		"ended", ended,
+		"listening", append([]uint16{}, c.Listening...),
 	}
-	known := func(n int) *int {
-		if c.Source != "" {
-			return nil
-		}
-		return &n
-	}
-	e.Accepted, e.Cut, e.Streams = known(c.Accepted), known(c.Cut()), known(c.Streams)
-	if c.Uncounted == nil {
-		e.Refused = &c.Refused
-	}
-	for _, end := range c.Ends {
-		e.Ended = append(e.Ended, endedIn{end.Port, *ms(end.At), known(end.Cut)})
-	}
-	if !c.LastRefused.IsZero() {
-		e.LastRefusedMS = ms(c.LastRefused)
-	}
-	if len(c.Ends) > 0 {
-		e.ServerEndedMS = ms(c.Ended())
-	}
-	if c.showsNeed() && !c.KeepsOn() {
-		hold, delay := c.Needed()
-		if c.fromTERM() {
-			e.HeldWouldMS, e.NeededDelayMS = new(hold.Milliseconds()), new(delay.Milliseconds())
-		} else {
-			e.FurtherDelayMS = new(delay.Milliseconds())
-		}
-	}
-	return Encode(e)
 }

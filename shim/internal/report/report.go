@@ -17,17 +17,17 @@ import (
 type Terms struct {
 	*stop.Config
 	TrafficConfig *traffic.Config
-	Hook          bool          // a preStop hook holds beside PID 1, and sends no signal
-	WaitGone      []string      // the paths of --wait-gone
-	WaitURL       string        // of --wait-url; "": none
-	GraceAssumed  bool          // the grace period was not given
-	AssumedFrom   string        // where the assumed grace period comes from: "Kubernetes"
-	LongerGrace   time.Duration // that a hold needs which is longer by --quiet-for than the ceiling
-	Systemd       bool          // lameduck is a part of a systemd unit
-	GraceCaveat   string        // why the grace period may be too short; "": long enough
-	Server        string        // the name of the command's preset; "": unknown
-	ClosesKept    bool          // at its signal the server closes kept connections
-	Caveat        string        // what a graceful stop of the server takes, as advice; ""
+	Hook          bool                                   // a preStop hook holds beside PID 1, and sends no signal
+	WaitGone      []string                               // the paths of --wait-gone
+	WaitURL       string                                 // of --wait-url; "": none
+	GraceAssumed  bool                                   // the grace period was not given
+	AssumedFrom   string                                 // where the assumed grace period comes from: "Kubernetes"
+	GraceFor      func(hold time.Duration) time.Duration // the grace period that is enough for a hold
+	Systemd       bool                                   // lameduck is a part of a systemd unit
+	GraceCaveat   string                                 // why the grace period may be too short; "": long enough
+	Server        string                                 // the name of the command's preset; "": unknown
+	ClosesKept    bool                                   // at its signal the server closes kept connections
+	Caveat        string                                 // what a graceful stop of the server takes, as advice; ""
 }
 
 // Observation is the result of one sample of the traffic. The zero value shows nothing.
@@ -199,13 +199,18 @@ func (s *Stop) atRisk() (p phrases) {
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
 		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
-		p.add(inFlight > 0, "%s in flight", counted(inFlight, "request"))
+		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
-		p.addStreams(o.Streams, len(s.Sent) > 0)
+		open, cut := s.streams()
+		p.addCut(cut, "stream", "streams", "")
+		p.count(open, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
-		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"), s.TrafficConfig.MaxSilence)
-		p.add(o.InUse > o.Streams, "%s in use", counted(o.InUse, "connection"))
-		p.add(o.InUse == 0 && o.Open > 0, "%s open", counted(o.Open, "connection"))
+		p.count(silent, "request", "%s given up, silent for %s", s.TrafficConfig.MaxSilence)
+		if o.InUse == 0 {
+			p.count(o.Open, "connection", "%s open")
+		} else if o.InUse > o.Streams {
+			p.count(o.InUse, "connection", "%s in use")
+		}
 	}
 	p.add(o.Datagrams, "UDP on %s", PortList(o.UDPPorts))
 	p.add(len(o.UDPPorts) > 0 && !o.Datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
@@ -214,11 +219,19 @@ func (s *Stop) atRisk() (p phrases) {
 	return p
 }
 
-// addStreams adds streams that were cut, or are open.
-func (p *phrases) addStreams(n int, cut bool) {
-	p.add(n > 0 && !cut, "%s open", counted(n, "stream"))
-	p.add(n == 1 && cut, "1 stream was cut")
-	p.add(n > 1 && cut, "%d streams were cut", n)
+// streams returns how many of the streams at the end of the hold the command may have finished, and how many
+// its end has cut: a command that a signal ends, or that ends at once, finishes none that are left. The
+// latest sample may show what was left, or what is after the end.
+func (s *Stop) streams() (open, cut int) {
+	open, cut = s.InHold.Streams, s.InHold.Streams
+	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
+	switch latest := &s.Latest; {
+	case s.Exit.Signal == 0 && !atOnce, latest.sees() && s.ExitedAt.Sub(latest.ServedAt) > 2*time.Second:
+		cut = 0
+	case latest.sees() && !latest.NoSockets:
+		cut = min(open, latest.Streams)
+	}
+	return open - cut, cut
 }
 
 // inFlight returns the number of requests in flight when the hold ended, by the search for a
@@ -244,6 +257,9 @@ func (s *Stop) course() (p phrases) {
 		signals.add(!atEnd, atTime, name, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
+	if s.Ended == stop.ChildExit && s.signaledByOthers() {
+		why = "somebody else told the command"
+	}
 	if s.Lull.Found {
 		why = InWords("%s, at a lull", why)
 	}
@@ -252,7 +268,7 @@ func (s *Stop) course() (p phrases) {
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
 	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
-	p.add(s.Refused > 0, "%s refused by the kernel", counted(s.Refused, "signal"))
+	p.count(s.Refused, "signal", "%s refused by the kernel")
 	return p
 }
 
@@ -310,8 +326,8 @@ func (s *Stop) arrivals() (p phrases) {
 		kinds.add(c.LeftOut, "%s of %v every %s", counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
 	var asked phrases
-	asked.add(o.Asked.Closed > 0, "%s closed while idle", counted(o.Asked.Closed, "kept connection"))
-	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s", counted(o.Asked.Notified, "connection"))
+	asked.count(o.Asked.Closed, "kept connection", "%s closed while idle")
+	asked.count(o.Asked.Notified, "connection", "GOAWAY sent on %s")
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))

@@ -39,6 +39,17 @@ func (p *phrases) add(applies bool, sentence string, args ...any) {
 	p.put(applies, InWords(sentence, args...))
 }
 
+// count adds a sentence with a number of things, and further arguments, if there are any things.
+func (p *phrases) count(n int, noun, sentence string, args ...any) {
+	p.add(n > 0, sentence, append([]any{counted(n, noun)}, args...)...)
+}
+
+// addCut adds a number of things that were cut, if there are any.
+func (p *phrases) addCut(n int, one, many, more string) {
+	p.add(n == 1, "1 %s was cut%s", one, more)
+	p.add(n > 1, "%d %s were cut%s", n, many, more)
+}
+
 // Columns is the greatest width of a sparkline.
 const Columns = 30
 
@@ -72,7 +83,11 @@ const (
 
 	workersNeedTime = "what was at work needs a longer grace period, in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
 	closesKept      = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough" + unlessLate
-	unlessLate      = ", unless a balancer lets go late: then give its lag as --delay (LAMEDUCK_DELAY)"
+	othersSignal    = "the command got %v from somebody else, so there was no hold " +
+		"(Heroku and systemd's KillMode=control-group signal every process)"
+	letServerClose = "let the server close them, a few each second, at --on-stop=USR2 (LAMEDUCK_ON_STOP) " +
+		"with --until=drained: see servers.md"
+	unlessLate = ", unless a balancer lets go late: then give its lag as --delay (LAMEDUCK_DELAY)"
 )
 
 // reasons has the reasons for the end of a hold that are not spelled as in JSON.

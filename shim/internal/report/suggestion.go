@@ -1,16 +1,18 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// suggestion returns what would be better, if the data supports a suggestion, or "".
+// suggestion returns what would be better, if the data supports a suggestion, or "": the first that
+// applies. TestAdvice in package e2e/hold follows each, and counts what that saves.
 func (s *Stop) suggestion() string {
-	inFlight := s.inFlight()
-	settled := s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
+	o := &s.InHold
+	_, cut := s.streams()
 	switch {
 	case s.Deaf != "" && len(s.Sent) == 0:
 		below := ""
@@ -23,37 +25,111 @@ func (s *Stop) suggestion() string {
 		return workersNeedTime
 	case len(s.Untold) > 0:
 		return InWords("nobody has told %s to end: --group (LAMEDUCK_GROUP) tells them, too", Workers(s.Untold))
-	case s.Systemd && s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second:
-		return "systemd signals every process of a unit without KillMode=mixed: set it, so that the command goes on serving"
+	case s.signaledByOthers() && s.Systemd:
+		return InWords(othersSignal+": set KillMode=mixed", s.Trigger)
+	case s.signaledByOthers():
+		return InWords(othersSignal, s.Trigger)
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
 		return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server)
-	case !s.InHold.sees():
-		return ""
-	case s.Ended == stop.NoProgress:
-		return "the server hangs: clients wait, and nothing is accepted, read or sent"
-	case s.InHold.Streams > 0:
-		return s.forStreams()
-	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
+	case !o.sees() || s.Ended == stop.NoProgress:
+	case s.stays():
+		enough := s.Latest.ServedAt.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
+		return InWords("it has listened nowhere and had no connection since +%s: --kill-after=%.0f (LAMEDUCK_KILL_AFTER) ends it",
+			s.when(s.Latest.ServedAt), enough.Seconds())
+	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.after(s.EndedAt)-time.Second:
+		return "streams went on in all of the hold: if they do not end, " + letServerClose
+	case slices.Contains(early, s.Ended) && (cut > 0 || s.Hook && o.Streams > 0):
+		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
+	case s.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
 		return s.Caveat
 	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
-		return s.betterDelay(inFlight, settled)
-	}
-	return s.betterHold(settled)
-}
-
-// forStreams returns what streams need that the end of the hold has cut.
-func (s *Stop) forStreams() string {
-	switch s.Ended {
-	case stop.Ceiling:
-		return s.moreTime("streams")
-	case stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept:
-		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
+		return s.betterDelay()
+	default:
+		return s.betterHold()
 	}
 	return ""
 }
 
+// settled reports whether nothing new has come for as long as a hold requires, probes aside.
+func (s *Stop) settled() bool {
+	return s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
+}
+
+// betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
+// what was open at its end.
+func (s *Stop) betterHold() string {
+	o := &s.InHold
+	_, cause := s.prolonged()
+	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
+	isNew := cause.Kind == traffic.NewConnections
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && s.settled() &&
+		!s.TrafficConfig.CloseIdle && len(s.TrafficConfig.Goaway) == 0
+	switch {
+	case cause.Unanswered:
+		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
+			"if such a stream needs no drain", cause.Port)
+	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
+		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
+		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
+			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
+	case kept && s.ClosesKept:
+		return InWords(closesKept, s.Server)
+	case kept && s.Server == "":
+		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
+			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
+	case kept:
+		return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
+	case isNew && atCeiling && s.rate(&cause) >= max(1, float64(o.Accepted)/held.Seconds()/2): // in the end as before
+		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
+			"or a balancer that never removed this pod"
+	case atCeiling && s.inFlight()+o.Streams > 0:
+		return s.moreTime(held + max(o.Longest, s.TrafficConfig.QuietFor))
+	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Gate.OnStop:
+		return InWords("%d connections ended in one instant: if they are WebSockets, "+letServerClose, o.Open)
+	}
+	return ""
+}
+
+// early are the ends of holds that do not wait for all streams, and could.
+var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
+
+// manyOpen is how many clients are worth a word that connect again at one time.
+const manyOpen = 20
+
+// signaledByOthers reports whether the command closed its ports right after the trigger, or ended as if
+// asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
+func (s *Stop) signaledByOthers() bool {
+	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
+	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
+	asked := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
+	ended := s.Ended == stop.ChildExit && (asked || s.after(s.EndedAt) < time.Second/2)
+	isAsking := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
+	return (closed || ended) && s.Trigger != 0 && !isAsking
+}
+
+// stays reports whether a command runs on that has closed its ports, and has no connection.
+func (s *Stop) stays() bool {
+	served := s.Latest.ServedAt
+	return s.Latest.NoSockets && s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() &&
+		s.Now.Sub(served) >= 5*time.Second
+}
+
+// rate returns how many connections a second were the cause in the end.
+func (s *Stop) rate(c *traffic.Cause) float64 {
+	return float64(c.Connections) / s.TrafficConfig.QuietFor.Seconds()
+}
+
+// isSeldom reports whether connections came as those of an exec probe or a HEALTHCHECK do: once a second at
+// most, in all of the hold, and none that is kept.
+func (s *Stop) isSeldom() bool {
+	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
+	return float64(s.InHold.Accepted) <= untilLast+1 && s.InHold.InUse+s.InHold.Asked.CameBack == 0
+}
+
 // betterDelay returns what is better than a plain delay that was too short or too long.
-func (s *Stop) betterDelay(inFlight int, settled bool) string {
+func (s *Stop) betterDelay() string {
+	inFlight := s.inFlight()
 	last, what := s.InHold.LastOther, "new connection" // probes aside
 	if use := s.InHold.LastUse; use.Sub(last) >= time.Second {
 		last, what = use, "traffic"
@@ -61,7 +137,7 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
-	case toTheEnd && s.ClosesKept && settled:
+	case toTheEnd && s.ClosesKept && s.settled():
 		return InWords(closesKept, s.Server)
 	case toTheEnd:
 		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)
@@ -71,50 +147,11 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	return ""
 }
 
-// betterHold returns what makes a hold shorter that traffic has prolonged, or what would have
-// spared requests in flight at the ceiling.
-func (s *Stop) betterHold(settled bool) string {
-	_, cause := s.prolonged()
-	rate := float64(cause.Connections) / s.TrafficConfig.QuietFor.Seconds()
-	average := float64(s.InHold.Accepted) / s.after(s.endedAt()).Seconds()
-	steady := rate >= max(1, average/2) // in the end, of those that count
-	// An exec probe or a HEALTHCHECK comes once a second at most, in all of the hold.
-	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
-	seldom := rate <= 1 && float64(s.InHold.Accepted) <= untilLast+1
-	overLoopback := cause.Kind == traffic.NewConnections && cause.Peer.IsLoopback() && seldom
-	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > 0 && s.Gate.Until == stop.Quiet && settled
-	switch {
-	case cause.Unanswered:
-		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
-			"if such a stream needs no drain", cause.Port)
-	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
-		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	case overLoopback:
-		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
-			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
-	case kept && (s.TrafficConfig.CloseIdle || len(s.TrafficConfig.Goaway) > 0):
-		return "clients keep their connections: a longer hold does not help" + unlessLate
-	case kept && s.Server == "":
-		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
-			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
-	case kept && s.ClosesKept:
-		return InWords(closesKept, s.Server)
-	case kept:
-		return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
-	case cause.Kind == traffic.NewConnections && s.Ended == stop.Ceiling && steady:
-		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
-			"or a balancer that never removed this pod"
-	case s.Ended != stop.Ceiling || s.inFlight() == 0:
-		return ""
+// moreTime returns what makes a hold as long.
+func (s *Stop) moreTime(hold time.Duration) string {
+	if grace := s.GraceFor(hold); grace > s.Grace {
+		return InWords("requests need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
+			grace)
 	}
-	return s.moreTime("requests")
-}
-
-// moreTime returns what lets a hold last longer than its ceiling.
-func (s *Stop) moreTime(who string) string {
-	if s.LongerGrace > s.Grace {
-		return InWords("%s need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
-			who, s.LongerGrace)
-	}
-	return InWords("%s need more time: a longer --max-delay (LAMEDUCK_MAX_DELAY)", who)
+	return InWords("requests need more time: --max-delay=%.0f (LAMEDUCK_MAX_DELAY)", hold.Seconds()+1)
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"syscall"
 	"testing"
@@ -194,6 +195,34 @@ func TestManySockets(t *testing.T) {
 	}
 	if allocs := testing.AllocsPerRun(10, func() { c.Dump(q, func(*tcp.Socket) {}) }); allocs > 20 {
 		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// TestNoCarrier: what our own device drops does not count as sent again, of data and of probes.
+func TestNoCarrier(t *testing.T) {
+	c := openConn(t)
+	tc, err := exec.LookPath("tc")
+	if err != nil {
+		t.Skip(err)
+	}
+	l := listen(t, "tcp4", "127.0.0.1:0", false)
+	_, server := pair(t, l, "127.0.0.1")
+	qdisc := func(args ...string) {
+		if out, err := exec.Command(tc, append([]string{"qdisc"}, args...)...).CombinedOutput(); err != nil {
+			t.Skipf("tc qdisc %q: %v: %s", args, err, out)
+		}
+	}
+	qdisc("add", "dev", "lo", "root", "pfifo", "limit", "0")
+	testutil.Must(io.WriteString(server, "more"))
+	last := tcp.Socket{}
+	testutil.Eventually(t, "three tries", func() bool {
+		port := portOf(l)
+		c.Dump(Query{States: In(tcp.Established), Ports: tcp.Ports{port}, Info: true}, func(s *tcp.Socket) { last = *s })
+		return last.Info.Sent >= 6+3*4 || last.Retries > 0
+	})
+	qdisc("del", "dev", "lo", "root")
+	if last.Retries != 0 || last.Unsent == 0 {
+		t.Errorf("%+v", last)
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 
 // inetDiagMsg is struct inet_diag_msg.
 type inetDiagMsg struct {
-	family, state, _, retransmits uint8 // _: timer
-	localPort, remotePort         [2]byte
-	local, remote                 [16]byte
-	_                             uint32 // device
-	cookie                        [2]uint32
-	_, unread, unsent, _, inode   uint32 // _: expires, uid
+	family, state, timer, retransmits uint8
+	localPort, remotePort             [2]byte
+	local, remote                     [16]byte
+	_                                 uint32 // device
+	cookie                            [2]uint32
+	_, unread, unsent, _, inode       uint32 // _: expires, uid
 }
 
 // bytesOf returns the memory of a value.
@@ -49,15 +49,20 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 	s.Unread = m.unread
 	s.Unsent = m.unsent
 	s.Inode = m.inode
-	err := decodeAttributes(payload[known:], s)
 	s.Retries = m.retransmits
+	err := decodeAttributes(payload[known:], s, m.timer != keepAlive)
 	s.DiscountFIN()
 	return err
 }
 
+// keepAlive is the kind of the timer of keep-alive probes, which come without backoff.
+const keepAlive = 2
+
 // decodeAttributes sets Info and Cgroup. Attributes that are unknown or too short are
-// skipped, as is the meaningless tcp_info of a listener.
-func decodeAttributes(b []byte, s *tcp.Socket) error {
+// skipped, as is the meaningless tcp_info of a listener. Retransmissions and probes that back off are
+// those that have left this host: where its device drops them, the kernel tries again each half second. See
+// TCP_RESOURCE_PROBE_INTERVAL in net/ipv4/tcp_timer.c and tcp_output.c.
+func decodeAttributes(b []byte, s *tcp.Socket, backsOff bool) error {
 	for len(b) > 0 { // an attribute has a length, a type and a value
 		if len(b) < attrLen {
 			return ErrMalformed
@@ -69,7 +74,9 @@ func decodeAttributes(b []byte, s *tcp.Socket) error {
 		value := b[attrLen:n]
 		switch kind := native.Uint16(b[2:]); {
 		case kind == attrInfo && s.State != tcp.Listen:
-			decodeInfo(value, s)
+			if info := decodeInfo(value, s); backsOff && info.Backoff == 0 {
+				s.Retries = 0
+			}
 		case kind == attrCgroup && len(value) >= 8:
 			s.Cgroup = native.Uint64(value)
 		}
@@ -93,10 +100,10 @@ func addrPort(family uint8, addr [16]byte, port [2]byte) (end netip.AddrPort, ok
 
 // decodeInfo sets Info from the part of struct tcp_info that the kernel knows: the struct has
 // only grown at its end.
-func decodeInfo(b []byte, s *tcp.Socket) {
-	var info unix.TCPInfo
+func decodeInfo(b []byte, s *tcp.Socket) (info unix.TCPInfo) {
 	known := copy(bytesOf(&info), b)
 	setInfo(&info, uintptr(known), s)
+	return info
 }
 
 // setInfo sets Info from the known bytes of a struct tcp_info. Before 4.1 Info is not known: without

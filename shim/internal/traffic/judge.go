@@ -15,7 +15,6 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
 	}
 	t.sample = sample
 	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections}}
-	f.NoSockets = true
 	for i := range sample.Others {
 		f.addOther(&sample.Others[i])
 	}
@@ -39,7 +38,7 @@ func (f *fold) addOther(s *ledger.Other) {
 	switch {
 	case s.Side != ledger.Clients:
 	case s.State == tcp.Listen:
-		f.NoSockets = false
+		f.listens = true
 		f.wanted += int(s.Unread)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		f.LeftOut.HalfOpen++
@@ -150,6 +149,13 @@ func (f *fold) finish(shutSilence time.Duration) {
 	f.More = f.latest.More
 	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
 	f.LeftOut.Bare += f.bare
+	f.ListenedAt, f.ServedAt = f.latest.ListenedAt, f.latest.ServedAt
+	if f.listens {
+		f.ListenedAt = f.sample.At
+	}
+	if !f.NoSockets {
+		f.ServedAt = f.sample.At
+	}
 	f.latest = f.Sample
 }
 

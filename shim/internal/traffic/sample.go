@@ -26,6 +26,9 @@ type Sample struct {
 	Patterns  []Pattern // possible health probes, left out or not, the most frequent first
 	LeftOut   LeftOut   // what did not count
 
+	Longest    time.Duration // since the last byte was received of one of these requests or streams
+	ListenedAt time.Time     // the latest sample with a listener
+	ServedAt   time.Time     // the latest sample with a listener or a connection
 	NoneNewFor time.Duration // since the last new connection that is no possible health probe, or since one waited
 }
 

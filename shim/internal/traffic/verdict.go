@@ -14,7 +14,8 @@ type fold struct {
 	activity        // without probes that are left out, and without bytes on connections that were shut
 	shutAt   moment // when a byte moved on those last
 
-	wanted int // connections in accept queues that have sent something or are not shown
+	listens bool // a listener
+	wanted  int  // connections in accept queues that have sent something or are not shown
 
 	lasting      Cause // open connections with a peer that answers: Drained waits
 	unsent       bool  // a peer has not acknowledged all bytes
@@ -60,7 +61,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(newest) >= KeptFor*f.cfg.QuietFor &&
 		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
 	v.Active = f.recent(max(latest.Opened, latest.Moved, f.shutAt)) || f.InFlight > 0
-	v.NoSockets = v.NoSockets && f.Open == 0 && f.InFlight == 0
+	v.NoSockets = !f.listens && f.Open == 0 && f.InFlight == 0
 	v.Stuck = !f.served && f.sample.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
@@ -120,8 +121,10 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if isStream(c) && f.sample.Now-c.Moved < time.Second || c.Notified && f.recent(c.Moved) {
+		if silent := f.sample.Now - c.Moved; isStream(c) && silent < time.Second ||
+			ledger.Streams(c, silent) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
+			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
 	case givenUp:
 		f.LeftOut.GivenUp++
@@ -130,6 +133,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 			f.oldest = c
 		}
 		f.InFlight++
+		f.Longest = max(f.Longest, c.Info.LastReceived)
 		if c.Unread == 0 || c.PartlyRead() {
 			f.served = true
 		}

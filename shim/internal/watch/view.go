@@ -1,81 +1,84 @@
 package watch
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// View is the traffic of the network namespace now. The JSON names are promises, like the names
-// in the report. Durations in JSON are milliseconds.
-type View struct {
-	Schema   int       `json:"schema"`
-	Time     time.Time `json:"time"`
-	Observer *string   `json:"observer"`          // "none": nothing can be observed; null: nothing listens
-	Trouble  string    `json:"trouble,omitempty"` // why Observer is not the best observer
-	Ports    []uint16  `json:"ports"`             // that listen
-	Open     int       `json:"open"`
-	InFlight int       `json:"in_flight"`
-	New      int       `json:"new"`              // connections since the last view
-	Accepted int       `json:"accepted"`         // connections since the first view
-	LastNew  *int64    `json:"last_new_ago_ms"`  // null: none since the first view
-	LastByte *int64    `json:"last_byte_ago_ms"` // on a connection that the views have shown; null: none
-	Settled  bool      `json:"settled"`
-	Quiet    bool      `json:"quiet"`
-	Drained  bool      `json:"drained"`
-	Cut      *int      `json:"cut"`     // requests, by the server's end so far; null: not ended, or not known
-	Refused  *int      `json:"refused"` // connections since the server's end; null as Cut
-	Queued   bool      `json:"-"`       // only connections that wait to be accepted keep the server busy
-}
-
-// JSON returns the view as one line of JSON.
-func (v View) JSON() string { return report.Encode(v) }
-
-// view returns next as a View, and records the values to which the next view refers. Requests
-// that traffic has given up are in flight for a hold, which counts the silence of a request
-// from its own start.
-func (w *watch) view(now time.Time, next *sample) View {
-	ports := next.cost.Listening
-	givenUp := 0
+// view returns the traffic of the network namespace now as one line, and records to what the next one
+// refers. The JSON names are promises, like the names in the report. Requests that traffic has given
+// up are in flight for a hold, which counts the silence of a request from its own start.
+func (w *watch) view(now time.Time, next *sample) string {
 	if now.Before(w.givesUp) {
-		givenUp = next.LeftOut.GivenUp
+		next.InFlight += next.LeftOut.GivenUp
+		next.Quiet = next.Quiet && next.InFlight == 0
 	}
-	v := View{
-		Schema:   report.Schema,
-		Time:     now,
-		Observer: report.NullIfZero(next.observer),
-		Trouble:  next.trouble,
-		Ports:    append([]uint16{}, ports[:min(len(ports), maxShown)]...), // never null
-		Open:     next.Open,
-		InFlight: next.InFlight + givenUp,
-		New:      next.Accepted - w.accepted,
-		Accepted: next.Accepted,
-		LastNew:  w.ago(now, next.LastNew),
-		LastByte: w.ago(now, next.LastByte),
-		Settled:  next.Settled,
-		Quiet:    next.Quiet && givenUp == 0,
-		Drained:  next.Drained,
-		Queued:   next.Cause.Kind == traffic.AcceptQueue,
+	ports := next.cost.Listening[:min(len(next.cost.Listening), maxShown)]
+	opened := next.Accepted - w.viewed
+	w.viewed = next.Accepted
+	if !w.plan.JSON {
+		return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
+			now.Format("15:04:05"), cmp.Or(report.PortList(ports), "none"), next.Open, next.InFlight, opened,
+			w.ago(now, next.LastNew), w.ago(now, next.LastByte), w.state(next))
 	}
-	if c := &w.cost; len(c.Ends) > 0 {
-		if c.Source == "" {
-			v.Cut = new(c.Cut())
-		}
-		if c.Uncounted == nil {
-			v.Refused = &next.cost.Refused
-		}
+	c := &w.cost
+	requests, streams := c.Cut()
+	since := func(at time.Time) any { return report.Known(at.After(w.start), now.Sub(at).Milliseconds()) }
+	v := report.Fields{"schema", report.Schema, "time", now, "observer", report.OrNull(next.observer)} // "none": nothing can be observed; null: nothing listens
+	if next.trouble != "" {
+		v = append(v, "trouble", next.trouble) // why that is not the best observer
 	}
-	w.accepted = next.Accepted
-	return v
+	return report.Encode(append(v,
+		"ports", append([]uint16{}, ports...), // that listen; never null
+		"open", next.Open,
+		"in_flight", next.InFlight,
+		"new", opened, // connections since the last view
+		"accepted", next.Accepted, // connections since the first view
+		"last_new_ago_ms", since(next.LastNew), // null: none since the first view
+		"last_byte_ago_ms", since(next.LastByte), // on a connection that the views have shown; null: none
+		"settled", next.Settled,
+		"quiet", next.Quiet,
+		"drained", next.Drained,
+		"cut", report.Known(len(c.Ends) > 0 && c.Source == "", requests+streams), // by the server's end so far
+		"refused", report.Known(len(c.Ends) > 0 && c.Uncounted == nil, c.Refused), // connections since then
+	))
 }
 
-// ago returns the milliseconds from at to now, nil if at is not after the start.
-func (w *watch) ago(now, at time.Time) *int64 {
+// ago returns how long ago something was in words.
+func (w *watch) ago(now, at time.Time) string {
 	if !at.After(w.start) {
-		return nil
+		return "none yet"
 	}
-	return new(now.Sub(at).Milliseconds())
+	return fmt.Sprintf("%.1f s ago", now.Sub(at).Seconds())
+}
+
+// state returns the losses so far, or the strictest condition that is met, and what keeps the server
+// from quiet.
+func (w *watch) state(next *sample) string {
+	requests, streams := w.cost.Cut()
+	switch ended := len(w.cost.Ends) > 0 && w.cost.Uncounted == nil; {
+	case ended && w.cost.Source == "":
+		return fmt.Sprintf("%d cut, %d refused", requests+streams, w.cost.Refused)
+	case ended:
+		return fmt.Sprintf("%d refused", w.cost.Refused)
+	case next.Drained:
+		return "drained"
+	case next.Quiet:
+		return "quiet"
+	case next.Settled && next.InFlight > 0:
+		return "settled, but requests are in flight"
+	case next.Settled:
+		return "settled, but bytes come"
+	case next.InFlight > 0:
+		return "busy: requests are in flight"
+	case next.Cause.Kind == traffic.AcceptQueue:
+		return "busy: connections wait to be accepted"
+	}
+	return "busy: new connections"
 }
 
 // maxShown is how many ports a view lists. A view then fits into a pipe at once: POLLOUT

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +31,7 @@ const doubledTERM = time.Second
 // Watcher is where Run shows what it sees. Both functions get whole lines, and an error of
 // either ends Run.
 type Watcher struct {
-	View func(View) error   // once a second, unless standard output is not read; nil: never
+	View func(string) error // the traffic once a second, unless standard output is not read; nil: never
 	Say  func(string) error // what has happened, and what a stop has cost
 }
 
@@ -50,21 +49,21 @@ func (w *watch) run(samples chan sample) (err error) {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("a fault of lameduck's own, %v; please report it", fault)
 			defer func() { recover() }()
-			_ = w.conclude(time.Now())
+			w.conclude(time.Now())
 		}
 	}()
-	for !w.done && err == nil {
+	for !w.done && w.err == nil {
 		select {
 		case next := <-samples:
 			if next.fault != nil {
 				panic(next.fault)
 			}
-			err = w.sampled(&next)
+			w.sampled(&next)
 		default: // a sample wakes Next, too
-			err = w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
+			w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
 		}
 	}
-	return err
+	return w.err
 }
 
 // watch is what Run knows.
@@ -75,18 +74,18 @@ type watch struct {
 	start   time.Time // of what counts
 	givesUp time.Time // when requests may first be given up
 	viewDue time.Time
+	viewed  int // connections, as of the last view
 
-	cost     report.Cost
-	written  []string  // the verdict in the termination log, in words
-	said     bool      // the verdict on the ends so far
-	saidLoss bool      // what they had cost at once
-	idle     bool      // nothing listens, as was said
-	deaf     bool      // KILL ends the server, as was said
-	trouble  string    // of the observer, as was said
-	accepted int       // connections, as of the last view
-	minute   []count   // of the samples of a minute, up to the beginning of the stop
-	endedAt  time.Time // when a signal ended watch
-	done     bool
+	cost      report.Cost
+	announced bool     // what TERM begins, as was said
+	written   []string // the verdict in the termination log, in words
+	said      bool     // the verdict on the ends so far
+	saidLoss  bool     // what they had cost at once
+	news      [3]string
+	minute    []count   // of the samples of a minute, up to the beginning of the stop
+	endedAt   time.Time // when a signal ended watch
+	done      bool
+	err       error // of the first line that could not be written
 }
 
 // count is the number of connections up to a moment.
@@ -108,9 +107,10 @@ func (w *watch) countMinute(now time.Time, accepted int) {
 }
 
 func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
-	w := &watch{Watcher: to, plan: p, termlog: log, start: now.Add(-known)}
-	w.givesUp = now.Add(p.Traffic.MaxSilence)
-	w.viewDue = now.Add(showEvery)
+	w := &watch{
+		Watcher: to, plan: p, termlog: log,
+		start: now.Add(-known), givesUp: now.Add(p.Traffic.MaxSilence), viewDue: now.Add(showEvery),
+	}
 	w.cost = report.Cost{Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed}
 	w.cost.Limit = p.Stop.Grace - stop.ReportMargin
 	w.cost.QuietFor = p.Traffic.QuietFor
@@ -118,117 +118,101 @@ func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *wat
 	return w
 }
 
-// signaled handles a signal, or 0.
-func (w *watch) signaled(signal sig.Signal) error {
+// signaled handles a signal, or 0. What has happened since the latest sample is in the next one.
+func (w *watch) signaled(signal sig.Signal) {
 	now := time.Now()
-	switch signal {
-	case sig.TERM:
-		if w.cost.TERM.IsZero() {
-			w.cost.TERM = now
-			if w.cost.Over(now) {
-				return nil // the next sample ends watch
-			}
-			return w.say("TERM: %s", w.outlook())
-		}
-		if now.Sub(w.cost.TERM) < doubledTERM {
-			return nil
-		}
-	case sig.INT, sig.HUP, sig.QUIT:
-	default:
-		return nil
-	}
-	if w.endedAt.IsZero() { // what has happened since the latest sample is in the next one
+	switch isTERM := signal == sig.TERM; {
+	case isTERM && w.cost.TERM.IsZero():
+		w.cost.TERM = now
+	case isTERM && now.Sub(w.cost.TERM) < doubledTERM:
+	case !isTERM && signal != sig.INT && signal != sig.HUP && signal != sig.QUIT:
+	case w.endedAt.IsZero():
 		w.endedAt = now
-		return nil
+	default:
+		w.done = true
+		w.conclude(now)
 	}
-	w.done = true
-	return w.conclude(now)
 }
 
 // outlook says what TERM begins.
-func (w *watch) outlook() string {
+func (w *watch) outlook(now time.Time) string {
+	c := &w.cost
+	if !c.FromTERM() && len(c.Listening)+c.Open == 0 {
+		left := max(c.QuietFor-now.Sub(c.Ended()), 0).Round(time.Second / 10)
+		return report.InWords("following the stop for another %s, since the server has gone", left)
+	}
 	source := "given"
-	if w.cost.GraceAssumed {
+	if c.GraceAssumed {
 		source = "assumed, as in " + w.plan.Terms.AssumedFrom
 	}
 	return report.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
-		"(grace period of %s, %s); a second TERM or INT ends it", w.cost.QuietFor, w.cost.Limit, w.cost.Grace, source)
+		"(grace period of %s, %s); a second TERM or INT ends it", c.QuietFor, c.Limit, c.Grace, source)
 }
 
 // sampled handles a snapshot.
-func (w *watch) sampled(next *sample) error {
+func (w *watch) sampled(next *sample) {
 	now := time.Now()
 	c := &w.cost
-	returned := next.cost.Returned
-	if len(returned) > 0 {
-		if err := w.conclude(now); err != nil { // before what was counted is forgotten
-			return err
-		}
-		w.said = false
+	hasReturned := len(next.cost.Returned) > 0
+	if hasReturned {
+		w.conclude(now) // before what was counted is forgotten
 	}
-	if len(c.Ends) < len(next.cost.Ends) {
+	if hasReturned || len(c.Ends) < len(next.cost.Ends) {
 		w.said, w.saidLoss = false, false
 	}
-	c.Result = next.cost
+	c.Result, c.Streams, c.Deaf = next.cost, next.Streams, next.deaf
 	w.countMinute(now, next.Accepted)
 	c.Source = ""
-	if next.observer != observe.SockDiag && next.observer != "" {
+	if next.observer != observe.SockDiag {
 		c.Source = next.observer
 	}
-	if len(c.Ends) == 0 {
-		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
-	}
-	if len(c.Ends) == 0 || c.Open > 0 { // else as they were before
-		c.Streams = next.Streams
-	}
-	err := w.sayNews(next)
-	for _, e := range returned {
-		err = errors.Join(err, w.say("port %d listens again, after %.1f s", e.Port, now.Sub(e.At).Seconds()))
-	}
-	w.writeTermlog(now, false)
 	late := time.Duration(0)
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
+	} else {
+		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
 	}
-	err = errors.Join(err, w.sayLoss(now))
+	w.sayNews(next)
+	w.writeTermlog(now, false)
 	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
-	if isEnded || c.Over(now) {
-		err = errors.Join(err, w.conclude(now))
+	switch isOver := c.Over(now); {
+	case isEnded || isOver:
+		w.conclude(now)
 		w.done = isEnded || !c.TERM.IsZero()
+	case !w.announced && !c.TERM.IsZero() && next.began.After(c.TERM):
+		w.announced = true
+		w.say("TERM: %s", w.outlook(now))
+	case !w.saidLoss && !w.said && c.Lost() && c.Gone(now): // KILL may come before the verdict
+		w.saidLoss = true
+		w.say("so far: %s", c.Lines()[0])
 	}
-	if w.View != nil && !w.done && err == nil && !now.Before(w.viewDue) && hasRoom(0) {
+	if w.View != nil && !w.done && w.err == nil && !now.Before(w.viewDue) && hasRoom(0) {
 		w.viewDue = now.Add(showEvery)
-		err = w.View(w.view(now, next))
+		w.err = w.View(w.view(now, next))
 	}
-	return err
 }
 
-// sayLoss says what the stop has cost so far, once: KILL may come before the verdict.
-func (w *watch) sayLoss(now time.Time) error {
-	c := &w.cost
-	if w.saidLoss || w.said || c.Cut()+c.Streams+c.Refused == 0 || !c.Gone(now) {
-		return nil
+// sayNews says what has changed about the source of the samples, and about the server.
+func (w *watch) sayNews(next *sample) {
+	var news [len(w.news)]string
+	if next.trouble != "" {
+		news[0] = fmt.Sprintf("observing through %s: %s", next.observer, next.trouble)
 	}
-	w.saidLoss = true
-	return w.say("so far: %s", c.Lines()[0])
-}
-
-// sayNews says what has changed about the source of the samples.
-func (w *watch) sayNews(next *sample) (err error) {
-	if next.trouble != w.trouble && next.trouble != "" {
-		err = w.say("observing through %s: %s", next.observer, next.trouble)
+	if next.deaf {
+		news[1] = report.Deaf
 	}
-	w.trouble = next.trouble
-	if next.deaf && !w.deaf {
-		w.deaf = true
-		err = errors.Join(err, w.say("the server is PID 1 and has no handler for TERM: KILL ends its stops"))
+	if len(next.cost.Listening)+len(next.cost.Ends) == 0 {
+		news[2] = "nothing listens in this network namespace; looking on"
 	}
-	isIdle := len(next.cost.Listening)+len(next.cost.Ends) == 0
-	if isIdle && !w.idle {
-		err = errors.Join(err, w.say("nothing listens in this network namespace; looking on"))
+	for i, text := range news {
+		if text != "" && text != w.news[i] {
+			w.say("%s", text)
+		}
 	}
-	w.idle = isIdle
-	return err
+	w.news = news
+	for _, e := range next.cost.Returned {
+		w.say("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds())
+	}
 }
 
 // writeTermlog keeps the termination log up to date from the beginning of the stop on: KILL may
@@ -259,36 +243,35 @@ func (w *watch) verdict(prefix string) (lines []string) {
 const watchPrefix = "lameduck: watch: "
 
 // conclude says what the stop has cost, if it has begun, once.
-func (w *watch) conclude(now time.Time) (err error) {
+func (w *watch) conclude(now time.Time) {
 	if w.said || w.cost.Began().IsZero() {
-		return nil
+		return
 	}
 	w.said = true
 	w.writeTermlog(now, true)
 	for _, line := range w.verdict(watchPrefix) {
-		err = errors.Join(err, w.line(line))
+		w.line(line)
 	}
-	return err
 }
 
 // say says something in the form of the other lines.
-func (w *watch) say(format string, args ...any) error {
+func (w *watch) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if w.plan.JSON {
-		return w.line(report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine))
+		w.line(report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine))
+		return
 	}
-	return w.line(watchPrefix + text)
+	w.line(watchPrefix + text)
 }
 
 // maxBlocked is how long a line may wait for a reader of standard output.
 const maxBlocked = time.Second
 
 // line writes a line, unless standard output is not read.
-func (w *watch) line(text string) error {
-	if !hasRoom(maxBlocked) {
-		return nil
+func (w *watch) line(text string) {
+	if w.err == nil && hasRoom(maxBlocked) {
+		w.err = w.Say(text)
 	}
-	return w.Say(text)
 }
 
 // hasRoom reports whether standard output takes a line without blocking, after a while at the

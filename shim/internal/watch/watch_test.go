@@ -78,14 +78,41 @@ func TestMinute(t *testing.T) {
 // for a hold that begins with the view, and is given up as late as in that hold.
 func TestViewOfSlowRequest(t *testing.T) {
 	first := time.Unix(1_000_000_000, 0)
-	v := &watch{start: first.Add(-known), givesUp: first.Add(30 * time.Second)}
-	s := &sample{Sample: traffic.Sample{
-		Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
-	}}
-	for after, inFlight := range map[time.Duration]int{0: 1, 29 * time.Second: 1, 30 * time.Second: 0} {
-		view := v.view(first.Add(after), s)
-		if view.InFlight != inFlight || view.Quiet != (inFlight == 0) || !view.Settled {
-			t.Errorf("after %v: %+v, want %d in flight", after, view, inFlight)
+	w := newTestWatch(first)
+	for after, want := range map[time.Duration]string{0: "1 in flight", 29 * time.Second: "1 in flight", 30 * time.Second: "0 in flight"} {
+		s := &sample{Sample: traffic.Sample{
+			Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
+		}}
+		state := map[bool]string{true: "; settled, but requests are in flight", false: "; quiet"}[want[0] == '1']
+		if view := w.view(first.Add(after), s); !strings.Contains(view, want) || !strings.HasSuffix(view, state) {
+			t.Errorf("after %v: %s, want %s%s", after, view, want, state)
+		}
+	}
+}
+
+func newTestWatch(now time.Time) *watch {
+	p := testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
+	return newWatch(p, Watcher{}, termlog.New(""), now)
+}
+
+// TestState: a view says which condition is met, or why the server is busy, and what its end has cost.
+func TestState(t *testing.T) {
+	ended := cost.Result{Ends: []cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
+	for want, s := range map[string]sample{
+		"drained":                               {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true, Quiet: true, Drained: true}}},
+		"quiet":                                 {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true, Quiet: true}}},
+		"settled, but requests are in flight":   {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true}, InFlight: 1}},
+		"settled, but bytes come":               {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true}}},
+		"busy: requests are in flight":          {Sample: traffic.Sample{InFlight: 1}},
+		"busy: connections wait to be accepted": {Sample: traffic.Sample{Cause: traffic.Cause{Kind: traffic.AcceptQueue}}},
+		"busy: new connections":                 {},
+		"3 cut, 3 refused":                      {cost: ended},
+		"3 refused":                             {cost: ended, observer: "/proc/net"},
+	} {
+		w := newTestWatch(time.Now())
+		w.cost.Result, w.cost.Source = s.cost, s.observer
+		if got := w.state(&s); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
 		}
 	}
 }

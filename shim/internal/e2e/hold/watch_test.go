@@ -144,6 +144,58 @@ func TestWatchStop(t *testing.T) {
 	}
 }
 
+// TestWatchStreams: streams are open when the server has closed its port, and cut when they die with it, at
+// once or later; those that it finishes are not. The streams do not send at one time: a moment after a byte,
+// one that dies looks complete.
+func TestWatchStreams(t *testing.T) {
+	t.Parallel()
+	for _, c := range box.Table(`
+		server | length | then | cut | says
+		dies   | 9s     |      | 6   | 6 streams were cut
+		serves | 2s     |      | 0   | no request was cut
+		serves | 30s    | KILL | 6   | 6 streams were cut
+		serves | 30s    | INT  | 0   | streams still open
+	`) {
+		t.Run(c["server"]+" "+c["then"], func(t *testing.T) {
+			t.Parallel()
+			n := box.NewNetwork(t)
+			server := box.Setup{Network: n, Outside: true}.Start(t, box.Helper("advised", c["server"])...)
+			server.Out.Wait("ready")
+			w := startWatch(t, n, "--json --grace-period=30")
+			w.Out.Wait(`8080],"open":0`)
+			clients := &crowd{network: n}
+			for range 6 {
+				clients.start("stream=" + c["length"])
+				time.Sleep(17 * time.Millisecond)
+			}
+			w.Out.Wait(fmt.Sprintf(`"open":%d`, clients.asked))
+			w.Signal(sig.TERM)
+			w.Out.Wait("following the stop")
+			server.Signal(sig.TERM)
+			switch c["then"] {
+			case "KILL":
+				w.Out.Wait(`"ports":[514]`)
+				server.Signal(sig.KILL)
+			case "INT":
+				w.Out.Wait(`"ports":[514]`)
+				w.Signal(sig.INT)
+				w.WantExit(0)
+				server.Signal(sig.KILL)
+			}
+			server.WaitExit()
+			w.WantExit(0)
+			lines := w.Out.Texts()
+			last := lines[len(lines)-1]
+			if !strings.Contains(last, c["says"]) || !strings.Contains(last, fmt.Sprintf(`"cut":0,"streams":%s,`, c["cut"])) {
+				t.Errorf("%s; want %s cut, and %s", last, c["cut"], c["says"])
+			}
+			if clients.running.Wait(); c["then"] != "INT" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
+				t.Errorf("the clients lost %d", clients.lost.Load())
+			}
+		})
+	}
+}
+
 // TestWatchSidecar: a native sidecar, which gets TERM when the server has gone, says at once what
 // was lost so far, prolongs the pod by --quiet-for even if clients are refused all the time, and ends
 // without a further word if TERM comes after that.

@@ -144,17 +144,23 @@ func TestWrappers(t *testing.T) {
 }
 
 // TestUntold: a command that waits for a worker that nobody tells to end lasts until KILL, and the report says
-// what is missing.
+// what is missing. With it, the worker is told.
 func TestUntold(t *testing.T) {
 	t.Parallel()
 	box.Needs(t, "python3")
 	worker := filepath.Join(t.TempDir(), "worker.py")
 	testutil.Must(0, os.WriteFile(worker, []byte(pythonWorker), 0o644))
-	b := box.Boot(t, "--stop-schedule=TERM --grace-period=3s", "sh", "-c", `trap : TERM; "$@" & wait; wait`, "sh", "python3", worker, "SIG_DFL")
+	words := []string{"sh", "-c", `trap : TERM; "$@" & wait; wait`, "sh", "python3", worker, "SIG_DFL"}
+	b := box.Boot(t, "--stop-schedule=TERM --grace-period=3s", words...)
 	b.Out.Wait("up")
 	b.Stop()
 	b.Err.Wait("suggestion: nobody has told python3")
 	b.Err.Wait("--group (LAMEDUCK_GROUP)")
+	b = box.Boot(t, "--stop-schedule=TERM --grace-period=30s --group", words...)
+	b.Out.Wait("up")
+	b.Stop()
+	b.Out.Wait("clean")
+	b.WaitExit()
 }
 
 // node is a process of a random tree, and its words for the helper of that name.
