@@ -40,13 +40,12 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 }
 
 func (p *Conns) askAt(r *check.Request, to netip.AddrPort, deadline time.Time) (status int, err error) {
-	fd, err := newSocket(to)
+	t, err := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path))
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(fd)
-	defer p.markClosed(fd)
-	return exchange(fd, func() error { return p.connectTarget(fd, to) }, requestOf(r, r.Path), deadline)
+	defer t.End(nil)
+	return t.exchange(deadline)
 }
 
 // askUnix is Ask for a Unix socket: the longest part of the path that is one.
@@ -63,7 +62,7 @@ func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 		defer unix.Close(fd)
 		connect := func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: r.Path[:end]}) }
 		path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-		return exchange(fd, connect, requestOf(r, path), deadline)
+		return newTalk(fd, connect, requestOf(r, path)).exchange(deadline)
 	}
 	return 0, unix.ECONNREFUSED
 }
@@ -78,39 +77,31 @@ func requestOf(r *check.Request, path string) []byte {
 // closed while bytes come would be reset.
 const closeTime = time.Second
 
-// exchange connects a socket, sends a request, and returns the status of the answer.
-func exchange(fd int, connect func() error, request []byte, deadline time.Time) (status int, err error) {
-	for err = connect(); err != nil; err = connect() {
-		switch {
-		case err != unix.EINPROGRESS && err != unix.EALREADY:
-			return 0, err
-		case !await(fd, false, true, deadline):
-			return 0, errors.New("no connection")
-		}
-	}
-	up := flow{buf: request, end: len(request)}
-	down := flow{buf: make([]byte, bufferLen)}
+// exchange returns the status of the answer.
+func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 	for status == 0 {
-		up.write(fd)
-		if _, err = down.read(fd); err != nil {
+		if err = t.Step(); err != nil {
 			return 0, err
 		}
-		line, _, whole := strings.Cut(string(down.buf[:down.end]), "\n")
+		line, _, whole := strings.Cut(string(t.Answer()), "\n")
 		if whole {
 			status = statusOf(line)
 		}
 		switch {
 		case status > 0:
-		case whole || !down.canRead():
+		case whole || t.connected && !t.down.canRead():
 			return 0, errors.New("no answer in HTTP/1")
-		case !await(fd, true, !up.isEmpty(), deadline):
+		case await(t.fd, t.connected, !t.connected || !t.up.isEmpty(), deadline):
+		case t.connected:
 			return 0, errors.New("no answer")
+		default:
+			return 0, errors.New("no connection")
 		}
 	}
 	deadline = time.Now().Add(closeTime)
-	for err == nil && !down.eof && await(fd, true, false, deadline) {
-		down.end = 0
-		_, err = down.read(fd)
+	for err == nil && !t.down.eof && await(t.fd, true, false, deadline) {
+		t.down.end = 0
+		_, err = t.down.read(t.fd)
 	}
 	return status, nil
 }

@@ -55,9 +55,8 @@ type Conn struct {
 	Side     Side
 	First    bool // no earlier sample has shown the connection
 	New      bool // came after the trigger
-	Shut     bool // for reading, as lameduck notes: the program may leave unread what still comes
-	Notified bool // lameduck has asked the client by bytes of its own to open no further stream
-	Memo     any  // what package letgo keeps of the connection, and nobody else reads
+	Shut     bool // by NoteShut
+	Notified bool // by NoteNotice
 
 	// The counters are the highest that were shown.
 	Received uint64 // bytes

@@ -177,8 +177,12 @@ func (c *Conn) judge(usual Usual) {
 	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, c.Received, c.Sent}
 }
 
-// NoteNotice notes that lameduck has written n bytes into the connection, as now was: they are no
-// activity, and answer no request.
+// NoteShut notes that lameduck has closed the connection for reading: the program may leave unread what
+// still comes.
+func (c *Conn) NoteShut() { c.Shut = true }
+
+// NoteNotice notes that lameduck has written n bytes into the connection, as now was, to ask the client to
+// open no further stream: they are no activity, and answer no request.
 func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
 	before := *c
 	before.Socket = *now

@@ -2,6 +2,7 @@ package letgo
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -25,16 +26,14 @@ type Asker struct {
 	usual      ledger.Usual  // in the latest sample
 	resets     [2]uint64     // ledger.Rest.Resets of the latest two complete samples: an event is a sample late
 
-	kept    []*Kept
-	clients map[netip.Addr]*client
-	ports   map[uint16]*port
-
-	http2       []*HTTP2
-	spoken      map[uint16]*spoken // by port
-	wantedSince ledger.Moment      // GOAWAY may be sent, and was not; 0: on no connection
+	kept     map[uint64]*Kept // by cookie
+	open     int              // of those that were closed, how many the server has not closed in turn
+	clients  map[netip.Addr]*client
+	servers  map[netip.AddrPort]*Server
+	answered []Server
 
 	asked struct {
-		requests int           // on closed connections
+		requests int           // on connections whose clients were asked
 		lastAt   ledger.Moment // the last of them
 	}
 	figures Figures
@@ -44,76 +43,78 @@ type Asker struct {
 type Config struct {
 	QuietFor  time.Duration // how long silence must last
 	CloseIdle bool          // kept connections are closed while they are idle
-	Goaway    []uint16      // the ports on which GOAWAY is sent instead
+	Goaway    []uint16      // the ports on which GOAWAY is sent instead, where HTTP/2 is spoken
 }
+
+// Auto is no port: in Config.Goaway it stands for those on which nothing but HTTP/2 is spoken.
+const Auto = 0
 
 // New returns an Asker.
 func New(cfg Config) *Asker {
 	return &Asker{
-		cfg: cfg, clients: map[netip.Addr]*client{}, ports: map[uint16]*port{}, spoken: map[uint16]*spoken{},
+		cfg: cfg, kept: map[uint64]*Kept{}, clients: map[netip.Addr]*client{}, servers: map[netip.AddrPort]*Server{},
 	}
 }
 
 // Figures returns the figures up to the latest sample.
 func (a *Asker) Figures() Figures { return a.figures }
 
+// follows reports whether clients that keep connections to a port may be asked to choose again.
+func (a *Asker) follows(port uint16) bool {
+	return a.cfg.CloseIdle || slices.Contains(a.cfg.Goaway, Auto) || slices.Contains(a.cfg.Goaway, port)
+}
+
 // Update tells the Asker about a sample, and for how long nothing new had come.
 func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
 	a.usual = sample.Usual
+	a.open = 0
 	for i := range sample.Others {
 		if o := &sample.Others[i]; o.Of != nil {
-			noteEnd(o.Of, o.State)
+			a.noteEnd(o.Of, o.State)
 		}
 	}
 	for _, c := range sample.Conns {
-		switch {
-		case c.Side != ledger.Clients || c.Fate != ledger.Shown && c.Fate != ledger.Closed:
+		if c.Side != ledger.Clients || c.Fate != ledger.Shown && c.Fate != ledger.Closed || !a.follows(c.Local.Port()) {
 			continue
-		case c.First && c.New:
+		}
+		if c.First && c.New {
 			a.noteNew(c.Remote.Addr())
 		}
-		switch {
-		case slices.Contains(a.cfg.Goaway, c.Local.Port()):
-			a.followHTTP2(c)
-		case a.cfg.CloseIdle:
-			a.follow(c)
-		}
+		a.follow(c)
 	}
 	a.noneNewFor = 0
 	if sample.Incomplete {
 		return
 	}
 	a.noneNewFor = noneNewFor
-	a.endHTTP2()
 	isReset := sample.Uncounted != nil || sample.Resets != a.resets[0]
 	a.resets = [2]uint64{a.resets[1], sample.Resets}
-	a.kept = slices.DeleteFunc(a.kept, func(k *Kept) bool {
-		isMissing := k.Listed != a.now || k.Memo != any(k)
+	maps.DeleteFunc(a.kept, func(_ uint64, k *Kept) bool {
+		isMissing := k.Listed != a.now
 		if isMissing {
 			k.noteMissing(isReset)
-			k.Memo = nil
 		}
 		return isMissing
 	})
 }
 
+// any reports whether a kept connection is such.
+func (a *Asker) any(is func(*Kept) bool) bool {
+	for _, k := range a.kept {
+		if is(k) {
+			return true
+		}
+	}
+	return false
+}
+
 // noteEnd notes in which state a sample has shown a connection, or what the kernel keeps of it.
-func noteEnd(c *ledger.Conn, state tcp.State) {
-	if k, isKept := c.Memo.(*Kept); isKept {
+func (a *Asker) noteEnd(c *ledger.Conn, state tcp.State) {
+	if k := a.kept[c.Cookie]; k != nil {
 		k.Conn = c
 		k.noteEnd(state)
 	}
-}
-
-// count returns how many kept connections are such.
-func (a *Asker) count(is func(*Kept) bool) (n int) {
-	for _, k := range a.kept {
-		if is(k) {
-			n++
-		}
-	}
-	return n
 }
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
@@ -133,40 +134,36 @@ func (a *Asker) noteNew(peer netip.Addr) {
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
 func (a *Asker) follow(c *ledger.Conn) {
-	noteEnd(c, c.State)
-	k, isKept := c.Memo.(*Kept)
-	switch isOpen := ledger.IsOpen(&c.Socket); {
-	case !isKept && isOpen && c.Cookie != 0:
-		k = &Kept{Conn: c, request: requestOf(c), since: a.now, cycle: unequal}
-		c.Memo = k
-		a.kept = append(a.kept, k)
-		a.portOf(k)
-	case isKept && isOpen:
+	k := a.kept[c.Cookie]
+	isOpen := ledger.IsOpen(&c.Socket)
+	switch {
+	case k == nil && isOpen && c.Cookie != 0:
+		k = &Kept{
+			Conn: c, server: a.serverOf(c), from: a.clientAt(c.Remote.Addr()),
+			request: requestOf(c), since: a.now, cycle: unequal,
+		}
+		a.kept[c.Cookie] = k
+	case k != nil:
+		a.noteEnd(c, c.State)
+		if !isOpen {
+			break
+		}
 		before := k.requests
-		shown, idle := k.update(a.now)
-		a.portOf(k).note(a.now, shown, idle)
-		if k.client != nil {
+		shown, idle := k.note(a.now)
+		k.server.limits.note(a.now, shown, idle)
+		if k.asked() && k.requests > before {
 			a.addRequests(k.requests - before)
+		}
+		if k.isLeaving() {
+			a.open++
 		}
 	}
 }
 
-// addRequests counts requests on closed connections.
+// addRequests counts requests on connections whose clients were asked.
 func (a *Asker) addRequests(n int) {
-	if n > 0 {
-		a.asked.requests += n
-		a.asked.lastAt = a.now
-	}
-}
-
-func (a *Asker) portOf(k *Kept) *port {
-	number := k.Local.Port()
-	p := a.ports[number]
-	if p == nil {
-		p = newPort()
-		a.ports[number] = p
-	}
-	return p
+	a.asked.requests += n
+	a.asked.lastAt = a.now
 }
 
 // clientAt returns the client at an address.
@@ -177,25 +174,31 @@ func (a *Asker) clientAt(peer netip.Addr) *client {
 	return a.clients[peer]
 }
 
-func (a *Asker) clientOf(k *Kept) *client { return a.clientAt(k.Remote.Addr()) }
-
 // watchFor is how long before the first question connections are watched: in dense traffic that
-// is time for the cycles that a port has to show.
+// is time for the cycles that a server has to show.
 const watchFor = time.Second
 
-// maySoonClose reports whether a connection is in use, and may soon be closed while it is idle.
-func (a *Asker) maySoonClose(k *Kept) bool {
-	p := a.clientOf(k)
-	return k.client == nil && a.inUseLately(k) && k.State == tcp.Established && k.isNear() && p.reset < maxReset &&
-		a.noneNewFor >= p.patience()-watchFor && a.portOf(k)[0].idle < a.cfg.QuietFor
+// maySoonAsk reports whether the client of a connection may soon be asked: one that is in use may be
+// closed while it is idle.
+func (a *Asker) maySoonAsk(k *Kept) bool {
+	if k.asked() || k.State != tcp.Established || a.noneNewFor < k.from.patience()-watchFor {
+		return false
+	}
+	switch k.server.way {
+	case notice:
+		return k.mayNotify()
+	case closing:
+		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.limits[0].idle < a.cfg.QuietFor
+	}
+	return false
 }
 
 // giveUp is for how many times quietFor connections are watched of which none can be closed: that
 // costs some percent of a processor.
 const giveUp = 4
 
-// waitsSince returns since when the next question waits for an idle connection: the latest question,
-// or a second after the latest new connection.
+// waitsSince returns since when the next question waits for its moment: the latest question, or a
+// second after the latest new connection.
 func (a *Asker) waitsSince() ledger.Moment {
 	since := a.now - a.noneNewFor + time.Second
 	for _, p := range a.clients {
@@ -206,7 +209,7 @@ func (a *Asker) waitsSince() ledger.Moment {
 
 // Watching reports whether samples should be frequent.
 func (a *Asker) Watching() bool {
-	return a.now-a.waitsSince() < giveUp*a.cfg.QuietFor && slices.ContainsFunc(a.kept, a.maySoonClose)
+	return a.now-a.waitsSince() < giveUp*a.cfg.QuietFor && a.any(a.maySoonAsk)
 }
 
 // A client's next request goes to the connection that has been idle the longest, or the shortest.
@@ -220,27 +223,41 @@ const (
 	waitForAll    = time.Second
 )
 
-// Idle returns the kept connections that are idle for certain, for MayClose. The first are those
-// whose idle time is the median.
-func (a *Asker) Idle() []*Kept {
-	var idle []*Kept // by idle time
+// ToAsk returns the connections on which the client may be asked, for MayAsk: those on which GOAWAY may
+// be sent, at any moment, in random order, since there may not be time for all; and those that the latest
+// sample shows idle for certain. Of these the first are those whose idle time is the median.
+func (a *Asker) ToAsk() (list []*Kept) {
+	mayClose := false
+	for _, p := range a.clients {
+		mayClose = mayClose || a.mayClose(p)
+	}
+	var idle []*Kept
 	for _, k := range a.kept {
-		if a.isIdle(k) {
-			byTime := func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) }
-			at, _ := slices.BinarySearchFunc(idle, k, byTime)
-			idle = slices.Insert(idle, at, k)
+		switch {
+		case k.asked() || k.Seen != a.now:
+		case k.server.way == notice && k.mayNotify() && a.noneNewFor >= k.from.patience():
+			list = append(list, k)
+		case k.server.way == closing && mayClose && k.answered():
+			idle = append(idle, k)
 		}
 	}
+	return append(list, a.mayBeClosed(idle)...)
+}
+
+// mayBeClosed returns which of the idle connections may be closed.
+func (a *Asker) mayBeClosed(idle []*Kept) (may []*Kept) {
+	slices.SortFunc(idle, func(a, b *Kept) int {
+		return cmp.Or(cmp.Compare(a.idleFor(), b.idleFor()), cmp.Compare(a.Cookie, b.Cookie))
+	})
 	waited := a.now - a.waitsSince()
 	end := (len(idle) + 3) / 4
 	if waited >= waitForOthers {
 		end = 0
 	}
-	var may []*Kept
 	for i, k := range idle {
 		isEnd := min(i, len(idle)-1-i) < end
 		isReserved := isEnd && k.idleFor() < rarelyIdle
-		if !isReserved && k.isNear() && a.portOf(k).permits(k, waited >= waitForAll) {
+		if !isReserved && k.isNear() && k.server.limits.permits(k, waited >= waitForAll) {
 			may = append(may, k)
 		}
 	}
@@ -259,36 +276,52 @@ func fromTheMiddle[T any](list []T) (ordered []T) {
 	return ordered
 }
 
-// isIdle reports whether the latest sample shows an idle connection that was not closed.
-func (a *Asker) isIdle(k *Kept) bool { return k.Seen == a.now && k.client == nil && k.answered() }
-
-// MayClose reports whether a connection of Idle may be closed after the latest sample: the client
+// mayClose reports whether a connection of a client may be closed after the latest sample: the client
 // may be asked, and of the connections that were closed no more than one is open beyond those
 // that the server has closed in turn. A server may keep connections whose clients seem to have
 // left, and answer no more.
-func (a *Asker) MayClose(k *Kept) bool {
-	open := a.count(func(k *Kept) bool { return k.client != nil && ledger.IsOpen(&k.Socket) && k.Seen == a.now })
-	p := a.clientOf(k)
-	leaving := 0
-	if a.now-p.asked < slowToLeave {
-		leaving = a.count(func(k *Kept) bool { return k.client == p && k.isLeaving() })
-	}
-	return open <= a.figures.Closed-open && p.mayBeAsked(leaving, a.noneNewFor)
+func (a *Asker) mayClose(p *client) bool {
+	return a.open <= a.figures.Closed-a.open && p.mayBeAsked(a.now, a.noneNewFor)
 }
 
-// NoteClosed notes that a connection has been closed for reading. That is done once.
-func (a *Asker) NoteClosed(k *Kept) {
-	p := a.clientOf(k)
-	p.noteClosed(a.now)
-	k.client = p
-	a.figures.Closed++
+// MayAsk reports whether this is the moment to ask the client on a connection of ToAsk, as now is.
+func (a *Asker) MayAsk(k *Kept, now *tcp.Socket) bool {
+	if k.server.way == closing {
+		return a.mayClose(k.from) && k.IsIdle(now)
+	}
+	return k.isSilent(now, a.now-a.waitsSince() >= silentFor)
+}
+
+// Word returns what is to be sent on a connection to ask the client: GOAWAY; nil: the connection is to be
+// closed for reading.
+func (k *Kept) Word() []byte {
+	if k.server.way == notice {
+		return Goaway
+	}
+	return nil
+}
+
+// NoteAsked notes that the client was asked on a connection, as now was. That is done once.
+func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
+	p := k.from
+	p.away++
+	p.asked = a.now
 	a.addRequests(k.requests)
+	if word := k.Word(); word != nil {
+		k.NoteNotice(now, a.usual, len(word))
+		a.figures.Notified++
+		return
+	}
+	k.NoteShut()
+	a.figures.Closed++
+	a.open++
+	p.stay++
 }
 
 // AwaitsClients reports whether samples should have sockets in TIME_WAIT: those of clients that
 // have closed connections in turn.
 func (a *Asker) AwaitsClients() bool {
-	return slices.ContainsFunc(a.kept, (*Kept).isLeaving)
+	return a.any((*Kept).isLeaving)
 }
 
 // The silence after the last byte on connections that were closed.

@@ -12,6 +12,8 @@ import (
 // Its life is cycles: a request, the answer, and the next request.
 type Kept struct {
 	*ledger.Conn
+	server   *Server
+	from     *client
 	request  ledger.RequestState // as the latest sample showed it
 	requests int                 // since the first sample, or fewer: samples may show several as one
 	since    ledger.Moment       // that sample
@@ -20,9 +22,13 @@ type Kept struct {
 	cycle   cycle
 	clean   int // clean cycles in a row, less those needed before the connection may be closed
 
-	client *client // of a connection that was closed
+	pause time.Duration // the longest in a recent answer, halved by each that had none
+
 	parting
 }
+
+// asked reports whether the client was asked to choose again.
+func (k *Kept) asked() bool { return k.Shut || k.Notified }
 
 // cycle is what samples have shown of the latest cycle.
 type cycle uint8
@@ -38,7 +44,7 @@ const (
 type parting uint8
 
 const (
-	asked   parting = iota // has not closed the connection in turn
+	stays   parting = iota // has not closed the connection in turn
 	lingers                // a sample has shown that
 	left
 )
@@ -82,7 +88,7 @@ func (k *Kept) isNear() bool {
 }
 
 // isLeaving reports whether the client has not closed in turn a connection that was closed.
-func (k *Kept) isLeaving() bool { return k.client != nil && k.parting != left }
+func (k *Kept) isLeaving() bool { return k.Shut && k.parting != left }
 
 // noteEnd notes what a sample shows of a connection that the server has closed. The kernel keeps
 // such a connection in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes
@@ -95,7 +101,8 @@ func (k *Kept) noteEnd(state tcp.State) {
 		k.parting = lingers
 	case slices.Contains([]tcp.State{tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing}, state):
 		k.parting = left
-		k.client.left++
+		k.from.left++
+		k.from.stay--
 	}
 }
 
@@ -104,12 +111,14 @@ func (k *Kept) noteEnd(state tcp.State) {
 // goodbye as soon as the server did. If not, the client has reset the connection, as its kernel does
 // if it has not read the goodbye of the server.
 func (k *Kept) noteMissing(isReset bool) {
-	switch {
-	case !k.isLeaving():
-	case !isReset, k.saidGoodbye() && k.parting == asked:
-		k.client.left++
-	default:
-		k.client.reset++
+	if !k.isLeaving() {
+		return
+	}
+	k.from.stay--
+	if !isReset || k.saidGoodbye() && k.parting == stays {
+		k.from.left++
+	} else {
+		k.from.reset++
 	}
 }
 
@@ -145,6 +154,17 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 		return ledger.Idle
 	}
 	return c.Request
+}
+
+// note notes what has moved since the sample before, and how long answers pause.
+func (k *Kept) note(now ledger.Moment) (shown evidence, idle time.Duration) {
+	switch shown, idle = k.update(now); shown {
+	case goesOn:
+		k.pause = max(k.pause, idle)
+	case clean:
+		k.pause /= 2
+	}
+	return shown, idle
 }
 
 // update notes what has moved since the sample before, and returns what that shows, and for how long
@@ -243,6 +263,25 @@ func (k *Kept) answered() bool {
 	wasAlone := isClear && k.clean >= 0 && !k.isSmall()
 	isQueued := k.Unread > 0 || k.Info.NotSent > 0
 	return wasAlone && k.request == ledger.Idle && k.State == tcp.Established && !isQueued
+}
+
+// mayNotify reports whether GOAWAY may be sent on the connection, at the right moment.
+func (k *Kept) mayNotify() bool { return k.State == tcp.Established && k.Accepted && k.HasInfo }
+
+// isSilent reports whether this is the moment to send GOAWAY, as the connection now is: the server has
+// read all that has come, the client has acknowledged all that was sent, and the server has been silent
+// for twice as long as in its recent answers. A server that had more of a frame to send would have sent
+// it, as long as the kernel takes bytes: it takes them when none is unacknowledged. So do Go's net/http
+// and grpc-go (a buffer is flushed to its end), nghttp2 and Node (one loop writes until EAGAIN), Netty
+// and hyper (writev of a flush), and C-core (sendmsg of all that is queued). A server that computes or
+// waits in the midst of a frame would break that, and one that has no processor at that moment: see
+// closer.Ask. In dense traffic no silence is waited for, but where answers have paused.
+func (k *Kept) isSilent(now *tcp.Socket, isDense bool) bool {
+	least := 2 * k.pause
+	if !isDense {
+		least = max(least, minUnsent)
+	}
+	return now.State == tcp.Established && now.Unread == 0 && now.Unsent == 0 && now.Info.LastSent >= least
 }
 
 // idleFor returns how long no byte had moved in the latest sample.

@@ -32,6 +32,9 @@ type Config struct {
 	Wake func() // called after each snapshot is sent
 }
 
+// asks reports whether clients that keep connections are asked to choose again.
+func (c *Config) asks() bool { return c.Traffic.CloseIdle || len(c.Traffic.Goaway) > 0 }
+
 // Values of Snapshot.Observer.
 const (
 	SockDiag = "sock_diag" // sock_diag(7), the best observer
@@ -53,9 +56,9 @@ type Snapshot struct {
 	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
 	Trouble   string      // why Observer is not SockDiag
 
-	Asked        letgo.Figures // the kept connections that were closed
-	CloseTrouble string        // why one could not be closed
-	NotHTTP2     []uint16      // ports of Config.Traffic.Goaway on which something else is spoken
+	Asked        letgo.Figures  // the kept connections that were closed
+	CloseTrouble string         // why one could not be closed
+	Answered     []letgo.Server // that were asked what they speak
 
 	PathsPresent []string // the existing paths of Config.WaitGone
 	URLState     string   // what Config.WaitURL did last, as in "answers 503"; "": nothing to wait for

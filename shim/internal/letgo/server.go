@@ -1,0 +1,125 @@
+package letgo
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
+)
+
+// Server is what listens at the local address of kept connections.
+type Server struct {
+	At netip.AddrPort
+	Answer
+	way    way
+	limits limits
+	isNew  bool // is to be asked what it speaks
+}
+
+// Answer is what a server speaks, as it has answered to connections of lameduck's own.
+type Answer struct {
+	HTTP2 bool   // without TLS
+	HTTP1 bool   // too
+	Alone bool   // HTTP2 alone, for certain
+	Relay bool   // copies bytes: what has answered is behind it
+	Else  string // what came of the question if not HTTP2, in words
+}
+
+// way is how the clients of a server are asked to choose again.
+type way uint8
+
+const (
+	unknown way = iota // the server has not answered yet
+	never
+	closing // their connections are closed while they are idle
+	notice  // GOAWAY
+)
+
+// Goaway is the frame by which a server of HTTP/2 that wants to leave asks the client to open no
+// further stream: GOAWAY of the highest stream, with NO_ERROR (RFC 9113, section 6.8). The client
+// ends the streams that are open, and connects again, through its balancer. No stream is lost that is
+// on its way, in contrast to a request on a connection that is closed.
+var Goaway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0}
+
+// The questions. A server that speaks HTTP/2 answers the preface of a client with SETTINGS (RFC 9113,
+// section 3.4), and one that speaks nothing else answers HTTP/1.1 with no HTTP/1. The settings of the
+// preface, the usual one so many times, give it a length that no other connection of a relay has.
+var (
+	Preface = slices.Concat([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x60\x04\x00\x00\x00\x00\x00"),
+		bytes.Repeat([]byte{0, 1, 0, 0, 16, 0}, 16))
+	Leave   = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // GOAWAY of lameduck's own, at the end
+	Options = []byte("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: lameduck\r\nConnection: close\r\n\r\n")
+)
+
+// IsHTTP2 reports whether the beginning of the answer to Preface is that of HTTP/2, a SETTINGS frame,
+// and whether that is certain.
+func IsHTTP2(answer []byte) (is, isCertain bool) {
+	if len(answer) < 9 {
+		return false, len(answer) > 0 && answer[0] != 0
+	}
+	length := int(answer[1])<<8 + int(answer[2])
+	return answer[0] == 0 && length%6 == 0 && bytes.Equal(answer[3:9], []byte{4, 0, 0, 0, 0, 0}), true
+}
+
+// IsHTTP1 reports whether the beginning of the answer to Options is that of HTTP/1, and whether that is
+// certain.
+func IsHTTP1(answer []byte) (is, isCertain bool) {
+	const version = "HTTP/1."
+	n := min(len(answer), len(version))
+	is = string(answer[:n]) == version[:n]
+	return is && n == len(version), !is || n == len(version)
+}
+
+// Unasked returns the servers that are to be asked, once each.
+func (a *Asker) Unasked() (servers []*Server) {
+	for _, y := range a.servers {
+		if y.isNew {
+			y.isNew = false
+			servers = append(servers, y)
+		}
+	}
+	return servers
+}
+
+// NoteAnswer notes what a server has answered. On a port that is named, a server that also speaks
+// HTTP/1 is one of HTTP/2. Requests of a relay of HTTP/2 come several at a time.
+func (a *Asker) NoteAnswer(y *Server, answer Answer) {
+	y.Answer = answer
+	isNamed := slices.Contains(a.cfg.Goaway, y.At.Port())
+	switch {
+	case answer.HTTP2 && answer.Relay:
+		y.way = never
+	case answer.HTTP2 && (isNamed || answer.Alone && slices.Contains(a.cfg.Goaway, Auto)):
+		y.way = notice
+	case a.cfg.CloseIdle:
+		y.way = closing
+	default:
+		y.way = never
+	}
+	a.answered = append(a.answered, *y)
+}
+
+// Answered returns the servers that have been asked, in the order of their answers.
+func (a *Asker) Answered() []Server { return a.answered }
+
+// Moves reports whether GOAWAY is sent to the server's clients.
+func (y *Server) Moves() bool { return y.way == notice }
+
+// serverOf returns the server of a connection.
+func (a *Asker) serverOf(c *ledger.Conn) *Server {
+	y := a.servers[c.Local]
+	if y == nil {
+		y = &Server{At: c.Local, limits: newLimits(), isNew: true}
+		a.servers[c.Local] = y
+	}
+	return y
+}
+
+// minUnsent is how long a server must have sent nothing before GOAWAY is sent, and silentFor how long a
+// connection is waited for on which that is so. In dense traffic there may be none.
+const (
+	minUnsent = 5 * time.Millisecond
+	silentFor = time.Second
+)
