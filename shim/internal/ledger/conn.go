@@ -61,6 +61,7 @@ type Conn struct {
 	// The counters are the highest that were shown.
 	Received uint64 // bytes
 	Sent     uint64 // bytes, those sent again counted once
+	In, Out  Data   // since the sample before
 	Accepted bool   // by the program
 	Served   bool   // the program has read or sent a byte since the sample before
 	Unseen   bool   // bytes may have moved that the source does not show
@@ -88,11 +89,15 @@ type decision struct{ isMade, isOwn bool }
 // Before is what the sample before showed of a connection.
 type Before struct {
 	Activity
-	Seen                   Moment
-	Received, Sent         uint64
-	Segments, SentSegments uint32
-	Unread, Unsent         uint32
-	Accepted               bool
+	Seen           Moment
+	Unread, Unsent uint32
+	Accepted       bool
+}
+
+// Data is what has moved in one direction.
+type Data struct {
+	Bytes    uint64
+	Segments uint32
 }
 
 // IsOpen reports whether the program may still answer: a peer that has closed its end may wait
@@ -112,9 +117,9 @@ func (c *Conn) LastOpen() *tcp.Socket {
 // kernel keeps only the peer's address: bytes may have moved unseen. Bytes sent again are no
 // activity. Nor are bytes sent before the first one received, a greeting.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{
-		c.Activity, c.Seen, c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Accepted,
-	}
+	c.Before = Before{c.Activity, c.Seen, c.Unread, c.Unsent, c.Accepted}
+	received, sent := c.Received, c.Sent
+	c.In.Segments, c.Out.Segments = s.Info.Segments-c.Info.Segments, s.Info.SentSegments-c.Info.SentSegments
 	if IsOpen(&c.Socket) && !IsOpen(s) {
 		was := c.Socket
 		c.Was = &was
@@ -122,6 +127,7 @@ func (c *Conn) update(s *tcp.Socket, now Moment) {
 	c.Socket = *s
 	c.Received = max(c.Received, s.Info.Received)
 	c.Sent = max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
+	c.In.Bytes, c.Out.Bytes = c.Received-received, c.Sent-sent
 	c.Accepted = c.Accepted || s.Inode != 0
 	c.Served, c.Unseen = false, false
 	c.move(s, now)
@@ -141,8 +147,8 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 		}
 		return
 	}
-	received := c.Received > before.Received
-	sent := c.Sent > before.Sent
+	received := c.In.Bytes > 0
+	sent := c.Out.Bytes > 0
 	if received && !ReceivedNothing(s) {
 		c.Moved = max(c.Moved, now-c.Info.LastReceived)
 	}
@@ -158,7 +164,7 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 	if pause := c.Moved - before.Moved; received && before.Moved != 0 && pause >= minPause {
 		c.Paused += pause
 	}
-	read := isKnown && uint64(c.Unread)+before.Received < c.Received+uint64(before.Unread)
+	read := isKnown && uint64(c.Unread) < c.In.Bytes+uint64(before.Unread)
 	c.Served = read || sent
 }
 

@@ -149,7 +149,7 @@ func (a *Asker) follow(c *ledger.Conn) {
 			break
 		}
 		before := k.requests
-		shown, idle := k.note(a.now)
+		shown, idle := k.update(a.now)
 		k.server.limits.note(a.now, shown, idle)
 		if k.asked() && k.requests > before {
 			a.addRequests(k.requests - before)
@@ -224,28 +224,31 @@ const (
 )
 
 // ToAsk returns the connections on which the client may be asked, for MayAsk: those on which GOAWAY may
-// be sent, at any moment, in random order, since there may not be time for all; and those that the latest
-// sample shows idle for certain. Of these the first are those whose idle time is the median.
+// be sent soon, in random order, since there may not be time for all; and those that the latest sample
+// shows idle for certain.
 func (a *Asker) ToAsk() (list []*Kept) {
-	mayClose := false
-	for _, p := range a.clients {
-		mayClose = mayClose || a.mayClose(p)
+	for _, k := range a.kept {
+		isWanted := k.server.way == notice && !k.asked() && k.mayNotify() && a.noneNewFor >= k.from.patience()
+		if isWanted && k.Seen == a.now && k.Info.LastSent+soon >= a.leastSilence(k) {
+			list = append(list, k)
+		}
 	}
+	for _, p := range a.clients {
+		if a.mayClose(p) {
+			return append(list, a.idle()...)
+		}
+	}
+	return list
+}
+
+// idle returns the connections that may be closed. The first are those whose idle time is the median.
+func (a *Asker) idle() (may []*Kept) {
 	var idle []*Kept
 	for _, k := range a.kept {
-		switch {
-		case k.asked() || k.Seen != a.now:
-		case k.server.way == notice && k.mayNotify() && a.noneNewFor >= k.from.patience():
-			list = append(list, k)
-		case k.server.way == closing && mayClose && k.answered():
+		if k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
 			idle = append(idle, k)
 		}
 	}
-	return append(list, a.mayBeClosed(idle)...)
-}
-
-// mayBeClosed returns which of the idle connections may be closed.
-func (a *Asker) mayBeClosed(idle []*Kept) (may []*Kept) {
 	slices.SortFunc(idle, func(a, b *Kept) int {
 		return cmp.Or(cmp.Compare(a.idleFor(), b.idleFor()), cmp.Compare(a.Cookie, b.Cookie))
 	})
@@ -289,7 +292,19 @@ func (a *Asker) MayAsk(k *Kept, now *tcp.Socket) bool {
 	if k.server.way == closing {
 		return a.mayClose(k.from) && k.IsIdle(now)
 	}
-	return k.isSilent(now, a.now-a.waitsSince() >= silentFor)
+	return k.isSilent(now, a.leastSilence(k))
+}
+
+// soon is within how long after a sample GOAWAY may be sent.
+const soon = 25 * time.Millisecond
+
+// leastSilence returns how long the server must have sent nothing on a connection before GOAWAY is sent:
+// twice as long as its answers pause. In dense traffic no silence is waited for, but where they do.
+func (a *Asker) leastSilence(k *Kept) time.Duration {
+	if a.now-a.waitsSince() >= silentFor {
+		return 2 * k.pause
+	}
+	return max(minUnsent, 2*k.pause)
 }
 
 // Word returns what is to be sent on a connection to ask the client: GOAWAY; nil: the connection is to be

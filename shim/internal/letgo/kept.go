@@ -22,7 +22,7 @@ type Kept struct {
 	cycle   cycle
 	clean   int // clean cycles in a row, less those needed before the connection may be closed
 
-	pause time.Duration // the longest in a recent answer, halved by each that had none
+	pause time.Duration // the longest in an answer, an eighth less for each without
 
 	parting
 }
@@ -156,15 +156,21 @@ func requestOf(c *ledger.Conn) ledger.RequestState {
 	return c.Request
 }
 
-// note notes what has moved since the sample before, and how long answers pause.
-func (k *Kept) note(now ledger.Moment) (shown evidence, idle time.Duration) {
-	switch shown, idle = k.update(now); shown {
-	case goesOn:
-		k.pause = max(k.pause, idle)
-	case clean:
-		k.pause /= 2
+// notePause notes how long answers pause. What is sent after a silence is the rest of an answer, unless a
+// request has come, or may have: WINDOW_UPDATEs, of 13 bytes each, follow what is sent. A request that
+// comes while another waits is that of a client that waits for no answer: the server may have sent several.
+func (k *Kept) notePause(last ledger.RequestState) {
+	const update = 13
+	in := k.In.Bytes
+	isUpdate := in == 0 || in%update == 0 && k.Info.LastReceived <= k.Info.LastSent
+	switch {
+	case last != ledger.InFlight && k.Out.Bytes > 0 && isUpdate:
+		k.pause = max(k.pause, k.Moved-k.Before.Moved)
+	case last != ledger.InFlight && in > 0:
+		k.pause -= k.pause / 8
+	case last == ledger.InFlight && k.Out.Bytes == 0 && in > ledger.MaxControlBytes:
+		k.pause = 0
 	}
-	return shown, idle
 }
 
 // update notes what has moved since the sample before, and returns what that shows, and for how long
@@ -172,11 +178,10 @@ func (k *Kept) note(now ledger.Moment) (shown evidence, idle time.Duration) {
 func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	last := k.request
 	k.request = requestOf(k.Conn)
+	k.notePause(last)
 	before := &k.Before
-	in := k.Received - before.Received
-	out := k.Sent - before.Sent
-	segments := k.Info.Segments - before.Segments
-	sentSegments := k.Info.SentSegments - before.SentSegments
+	in, segments := k.In.Bytes, k.In.Segments
+	out, sentSegments := k.Out.Bytes, k.Out.Segments
 	mixed := unclear
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
 		mixed = unequal
@@ -270,17 +275,13 @@ func (k *Kept) mayNotify() bool { return k.State == tcp.Established && k.Accepte
 
 // isSilent reports whether this is the moment to send GOAWAY, as the connection now is: the server has
 // read all that has come, the client has acknowledged all that was sent, and the server has been silent
-// for twice as long as in its recent answers. A server that had more of a frame to send would have sent
+// for so long. A server that had more of a frame to send would have sent
 // it, as long as the kernel takes bytes: it takes them when none is unacknowledged. So do Go's net/http
 // and grpc-go (a buffer is flushed to its end), nghttp2 and Node (one loop writes until EAGAIN), Netty
 // and hyper (writev of a flush), and C-core (sendmsg of all that is queued). A server that computes or
 // waits in the midst of a frame would break that, and one that has no processor at that moment: see
-// closer.Ask. In dense traffic no silence is waited for, but where answers have paused.
-func (k *Kept) isSilent(now *tcp.Socket, isDense bool) bool {
-	least := 2 * k.pause
-	if !isDense {
-		least = max(least, minUnsent)
-	}
+// closer.Ask.
+func (k *Kept) isSilent(now *tcp.Socket, least time.Duration) bool {
 	return now.State == tcp.Established && now.Unread == 0 && now.Unsent == 0 && now.Info.LastSent >= least
 }
 

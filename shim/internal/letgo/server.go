@@ -45,13 +45,21 @@ var Goaway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 
 
 // The questions. A server that speaks HTTP/2 answers the preface of a client with SETTINGS (RFC 9113,
 // section 3.4), and one that speaks nothing else answers HTTP/1.1 with no HTTP/1. The settings of the
-// preface, the usual one so many times, give it a length that no other connection of a relay has.
+// preface mean nothing, as those of browsers do that keep servers used to it: 0x0a0a to 0xfafa. They give it
+// a length that no other connection of a relay has.
 var (
-	Preface = slices.Concat([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x60\x04\x00\x00\x00\x00\x00"),
-		bytes.Repeat([]byte{0, 1, 0, 0, 16, 0}, 16))
+	Preface = preface()
 	Leave   = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // GOAWAY of lameduck's own, at the end
 	Options = []byte("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: lameduck\r\nConnection: close\r\n\r\n")
 )
+
+func preface() []byte {
+	b := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x60\x04\x00\x00\x00\x00\x00")
+	for i := byte(0x0a); len(b) < 24+9+16*6; i += 0x10 {
+		b = append(b, i, i, 0, 0, 0, 0)
+	}
+	return b
+}
 
 // IsHTTP2 reports whether the beginning of the answer to Preface is that of HTTP/2, a SETTINGS frame,
 // and whether that is certain.
@@ -117,9 +125,10 @@ func (a *Asker) serverOf(c *ledger.Conn) *Server {
 	return y
 }
 
-// minUnsent is how long a server must have sent nothing before GOAWAY is sent, and silentFor how long a
-// connection is waited for on which that is so. In dense traffic there may be none.
+// minUnsent is how long a server must have sent nothing before GOAWAY is sent, longer than a pause that
+// samples miss, and silentFor how long a connection is waited for on which that is so. In dense traffic
+// there may be none.
 const (
-	minUnsent = 5 * time.Millisecond
+	minUnsent = 30 * time.Millisecond
 	silentFor = time.Second
 )

@@ -437,7 +437,7 @@ func (p *play) hold(closeIdle bool) {
 		p.sample(h, asker.AwaitsClients())
 		sample := h.Sample()
 		if closeIdle {
-			asker.Update(h.Latest, sample.NoneNewFor)
+			asker.updateAndAnswer(h.Latest, sample.NoneNewFor, Answer{})
 		}
 		h.ShutSilence = asker.Silence()
 		if sample.Kept && searching == 0 {
@@ -490,13 +490,13 @@ func (p *play) sample(h *world.Hold, showTimeWait bool) {
 
 // ask closes connections, as the sampler does.
 func (p *play) ask(asker *Asker) {
-	for _, k := range asker.Idle() {
+	for _, k := range asker.ToAsk() {
 		l := p.conns[k.Cookie-1]
-		if socket := l.Show(p.now); !asker.MayClose(k) || !k.IsIdle(&socket) {
+		socket := l.Show(p.now)
+		if !asker.MayAsk(k, &socket) {
 			continue
 		}
-		asker.NoteClosed(k)
-		k.Shut = true
+		asker.NoteAsked(k, &socket)
 		l.shut = true
 		p.at(100*time.Microsecond, func() { p.end(l) }) // the server's time to read the end
 		p.run(p.now + 200*time.Microsecond)
