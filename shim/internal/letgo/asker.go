@@ -241,10 +241,17 @@ func (a *Asker) ToAsk() (list []*Kept) {
 	return list
 }
 
-// idle returns the connections that may be closed. The first are those whose idle time is the median.
+// manyIdle is more idle connections than can be closed until the next sample. Which they are is random.
+const manyIdle = 1000
+
+// idle returns the connections that may be closed, of those that are idle. The first are those whose idle
+// time is the median.
 func (a *Asker) idle() (may []*Kept) {
 	var idle []*Kept
 	for _, k := range a.kept {
+		if len(idle) == manyIdle {
+			break
+		}
 		if k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
 			idle = append(idle, k)
 		}
