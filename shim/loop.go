@@ -191,9 +191,8 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
 	for _, server := range s.Answered[len(l.sample.Answered):] {
-		if text := report.Spoken(&server, l.plan.Goaway); text != "" {
-			l.log(Warn, "%s", text)
-		}
+		text, isWarning := report.Spoken(&server, l.plan.Goaway)
+		l.log(map[bool]Level{true: Warn, false: Info}[isWarning], "%s", text)
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
 	switch {

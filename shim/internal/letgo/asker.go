@@ -99,6 +99,16 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	})
 }
 
+// Accepted returns a kept connection that the program has, nil without one.
+func (a *Asker) Accepted() *Kept {
+	for _, k := range a.kept {
+		if k.State == tcp.Established && k.Inode != 0 {
+			return k
+		}
+	}
+	return nil
+}
+
 // any reports whether a kept connection is such.
 func (a *Asker) any(is func(*Kept) bool) bool {
 	for _, k := range a.kept {

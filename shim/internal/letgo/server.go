@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // Server is what listens at the local address of kept connections.
@@ -107,6 +108,16 @@ func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 		y.way = never
 	}
 	a.answered = append(a.answered, *y)
+}
+
+// GoawayPorts returns the ports whose clients are sent GOAWAY.
+func (a *Asker) GoawayPorts() (ports []uint16) {
+	for i := range a.answered {
+		if y := &a.answered[i]; y.Moves() {
+			ports = append(ports, y.At.Port())
+		}
+	}
+	return tcp.PortSet(ports)
 }
 
 // Answered returns the servers that have been asked, in the order of their answers.

@@ -25,8 +25,21 @@ type question struct {
 // answerTime is how long a server has to answer.
 const answerTime = time.Second
 
-// askServers asks the servers of kept connections, each once, and hands on their answers.
+// askServers asks the servers of kept connections, each once, and hands on their answers. Before, it tries
+// whether the kernel lets lameduck do anything with a connection.
 func (s *Sampler) askServers(now time.Time) {
+	if k := s.asker.Accepted(); k != nil && !s.permitted && s.snapshot.CloseTrouble == "" {
+		_, err := s.closer.Ask(k.Inode, k.Cookie, nil, func(*tcp.Socket) bool {
+			s.permitted = true
+			return false
+		})
+		if err != nil {
+			s.snapshot.CloseTrouble = err.Error()
+		}
+	}
+	if !s.permitted {
+		return
+	}
 	for _, server := range s.asker.Unasked() {
 		s.questions = append(s.questions, &question{server: server})
 	}

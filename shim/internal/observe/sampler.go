@@ -55,6 +55,7 @@ type Sampler struct {
 	snapshot     Snapshot
 	asker        *letgo.Asker
 	closer       closer.Closer
+	permitted    bool         // to act on connections
 	questions    []*question  // to servers, not answered yet
 	watching     bool         // servers are asked, or clients will soon be
 	lastServedAt time.Time    // when there was a listener or a connection last; zero: never
@@ -218,6 +219,7 @@ func (s *Sampler) take(now time.Time) {
 	next.Trouble = s.observer.Trouble()
 	next.Asked = s.asker.Figures()
 	next.Answered = s.asker.Answered()
+	next.GoawayPorts = s.asker.GoawayPorts()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
 		next.Requests = stop.Requests{Stale: true}

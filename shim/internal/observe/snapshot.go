@@ -59,6 +59,7 @@ type Snapshot struct {
 	Asked        letgo.Figures  // the kept connections that were closed
 	CloseTrouble string         // why one could not be closed
 	Answered     []letgo.Server // that were asked what they speak
+	GoawayPorts  []uint16       // whose clients are sent GOAWAY
 
 	PathsPresent []string // the existing paths of Config.WaitGone
 	URLState     string   // what Config.WaitURL did last, as in "answers 503"; "": nothing to wait for

@@ -42,9 +42,10 @@ type Figures struct {
 	InFlight   *int             `json:"in_flight"`
 	Streams    *int             `json:"streams"` // cut by the signal, unless the server has ended them
 	LeftOut    *traffic.LeftOut `json:"left_out"`
-	ClosedIdle *int             `json:"closed_idle"` // kept connections
-	Goaway     *int             `json:"goaway"`      // connections on which GOAWAY was sent
-	CameBack   *int             `json:"came_back"`   // connections since, from the peers of these
+	ClosedIdle *int             `json:"closed_idle"`  // kept connections
+	Goaway     *int             `json:"goaway"`       // connections on which GOAWAY was sent
+	GoawayTo   []uint16         `json:"goaway_ports"` // whose clients are sent GOAWAY
+	CameBack   *int             `json:"came_back"`    // connections since, from the peers of these
 	NewPorts   []uint16         `json:"new_ports"`
 	Sent       []sentInFigures  `json:"sent"`
 	Lull       *bool            `json:"lull"` // the first signal was sent without a request in flight
@@ -121,7 +122,7 @@ func (s *Stop) Figures() *Figures {
 		f.ClosedIdle, f.CameBack = &o.Asked.Closed, &o.Asked.CameBack
 	}
 	if len(s.TrafficConfig.Goaway) > 0 {
-		f.Goaway, f.CameBack = &o.Asked.Notified, &o.Asked.CameBack
+		f.Goaway, f.GoawayTo, f.CameBack = &o.Asked.Notified, append([]uint16{}, o.GoawayPorts...), &o.Asked.CameBack
 	}
 	return f
 }
