@@ -206,7 +206,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	case isNext:
 		shown, idle = k.endCycle(), now-k.Info.LastReceived-before.Moved
 		k.begin(single)
-		if out > 0 && segments > 2 {
+		if out > 0 && !isOne {
 			k.cycle = mixed
 		}
 	case out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
@@ -214,7 +214,9 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		shown, idle = k.endCycle(), k.Info.LastSent-k.Info.LastReceived
 		k.begin(single)
 	case out == 0, sentSegments <= 1 && k.Info.LastSent < k.Info.LastReceived:
-		if now-k.Info.LastReceived-before.Moved > maxHeadGap { // a body in parts, or several requests at a time
+		// A body in parts, or several requests at a time.
+		gap := now - k.Info.LastReceived - before.Moved
+		if gap > maxHeadGap || gap > minIdle && perRequest(&k.Info) == 1 {
 			k.cycle = overlaps
 			k.clean = -severalCycles
 			shown = doubt

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,20 +81,21 @@ func mean(all []time.Duration) (sum time.Duration) {
 // distance, the time of a request, the lag of the balancer, and when clients look at connections.
 var kinds = []string{
 	"fifo", "lifo", // the connection of a request is that used the longest time ago, or the shortest
-	"thin",      // few requests
-	"shrinking", // a burst before TERM has made the pool larger than needed
-	"late",      // a balancer that lets go of the pool later than of new connections
-	"far",       // clients more than 1 ms away
-	"blind",     // clients that do not look whether a connection has been closed
-	"beside",    // one request of twenty asks for a second answer, which takes 2 s
-	"parts",     // uploads of ten parts, each of which is answered
-	"tail",      // the end of each answer comes 200 ms late
-	"pauses",    // answers, or some of them, come in two parts, with up to 40 ms between
+	"thin",                               // few requests
+	"shrinking",                          // a burst before TERM has made the pool larger than needed
+	"late",                               // a balancer that lets go of the pool later than of new connections
+	"far",                                // clients more than 1 ms away
+	"blind",                              // clients that do not look whether a connection has been closed
+	"shared 1", "shared 2.5", "shared 8", // many at a time on each connection, one of twenty 5 s long; the seconds before TERM
+	"beside", // one request of twenty asks for a second answer, which takes 2 s
+	"parts",  // uploads of ten parts, each of which is answered
+	"tail",   // the end of each answer comes 200 ms late
+	"pauses", // answers, or some of them, come in two parts, with up to 40 ms between
 }
 
 // unlike are the kinds in which what looks like requests one at a time is something else: in the
 // hold no more than half a request is cut a stop.
-var unlike = []string{"beside", "parts", "tail", "pauses"}
+var unlike = []string{"shared 1", "shared 2.5", "shared 8", "beside", "parts", "tail", "pauses"}
 
 // more is how many requests and stops of 100, and one as noise, may be lost more with --close-idle,
 // where it should not be used: a balancer lets go by itself, or clients lose a request with every
@@ -103,6 +106,7 @@ var more = map[string]struct{ requests, stops float64 }{"late": {10, 10}, "blind
 type play struct {
 	*rand.Rand
 	kind   string
+	begins time.Duration // of the clients
 	now    time.Duration
 	events []event // by time
 	peers  []*peer
@@ -150,7 +154,11 @@ type line struct {
 const warmUp = 12 * time.Second
 
 func newPlay(seed uint64, kind string) *play {
-	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind}
+	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind, begins: -warmUp}
+	if shared, since, _ := strings.Cut(kind, " "); since != "" {
+		seconds, _ := strconv.ParseFloat(since, 64)
+		p.kind, p.begins = shared, -s(seconds)
+	}
 	lag := p.draw(0.1, 12)
 	for i := range 1 + p.IntN(3) {
 		c := &peer{addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), rtt: p.draw(0.00005, 0.001), lag: lag,
@@ -168,6 +176,11 @@ func newPlay(seed uint64, kind string) *play {
 		case "pauses":
 			c.paused, c.pause = p.draw(0.03, 1).Seconds(), p.draw(0.001, 0.04)
 		}
+		if p.kind == "shared" {
+			c.size, c.took = 1+p.IntN(6), p.draw(0.005, 0.05)
+			c.rate = p.draw(5, 40).Seconds() * float64(c.size)
+			c.heavy = false
+		}
 		c.rate = min(c.rate, float64(c.size)/2/c.took.Seconds()) // so half of the pool is busy at most
 		switch kind {
 		case "thin":
@@ -180,7 +193,7 @@ func newPlay(seed uint64, kind string) *play {
 			c.blind = true
 		}
 		p.peers = append(p.peers, c)
-		p.now = -warmUp
+		p.now = p.begins
 		begin := 1 + p.IntN(c.size)
 		if kind == "shrinking" {
 			begin = c.size
@@ -249,14 +262,21 @@ func (p *play) take(c *peer) *line {
 		if c.newest {
 			i = len(c.idle) - 1
 		}
+		if p.kind == "shared" {
+			i = p.IntN(len(c.idle))
+		}
 		l := c.idle[i]
+		isOpen := l.told == 0 || l.told > p.now || c.blind
+		if isOpen && p.kind == "shared" {
+			return l
+		}
 		c.idle = slices.Delete(c.idle, i, i+1)
-		if l.told == 0 || l.told > p.now || c.blind {
+		if isOpen {
 			return l
 		}
 		p.leave(l)
 	}
-	if c.open >= c.size && p.now > -warmUp {
+	if c.open >= c.size && p.now > p.begins {
 		return nil
 	}
 	if p.ended > 0 && p.now < c.lag {
@@ -264,7 +284,7 @@ func (p *play) take(c *peer) *line {
 		return nil
 	}
 	l := &line{peer: c, elsewhere: p.now >= c.lag}
-	if p.now > -warmUp {
+	if p.now > p.begins {
 		c.open++
 	}
 	if !l.elsewhere {
@@ -354,7 +374,9 @@ func (p *play) later(l *line, after time.Duration, bytes int, then func()) {
 
 // release is the client's end of a request.
 func (p *play) release(l *line) {
-	l.idle = append(l.idle, l)
+	if !slices.Contains(l.idle, l) {
+		l.idle = append(l.idle, l)
+	}
 	p.notice(l)
 }
 
@@ -369,11 +391,14 @@ func (p *play) arrive(l *line, took time.Duration) {
 	}
 	l.Receive(p.now, 300)
 	l.working++
+	if p.kind == "shared" && p.IntN(20) == 0 {
+		took = s(5)
+	}
 	if p.kind == "beside" && p.IntN(20) == 0 {
 		p.later(l, 2*time.Second, 700, func() {})
 	}
 	p.at(took, func() {
-		if p.ended > 0 {
+		if p.ended > 0 || l.working == 0 {
 			return // was counted
 		}
 		l.Send(p.now, 700)
@@ -391,6 +416,14 @@ func (p *play) arrive(l *line, took time.Duration) {
 
 // end is the server's end of a connection.
 func (p *play) end(l *line) {
+	if p.kind == "shared" { // the server cancels what is under way
+		if p.ended == 0 && l.working > 0 {
+			println(p.kind, p.begins.String(), p.now.String(), "cut", l.working, "in", l.Info.Segments, "out", l.Info.SentSegments, "of", len(l.peer.idle), int(l.peer.rate))
+		}
+		for ; l.working > 0; l.working-- {
+			p.lose()
+		}
+	}
 	if l.working > 0 || l.told > 0 {
 		return
 	}
