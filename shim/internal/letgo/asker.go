@@ -16,7 +16,23 @@ type Figures struct {
 	Closed   int // kept connections that were closed while idle
 	Notified int // connections on which GOAWAY was sent
 	CameBack int // of their peers, how many have connected since
+	InPod    int // of these, over loopback: a proxy
+
+	Hindrance Hindrance // why no kept connection in use was closed
+	Cycles    int       // if FewCycles: clean so far
 }
+
+// Hindrance is why kept connections are not closed.
+type Hindrance uint8
+
+// The hindrances. Of several connections the last of these counts.
+const (
+	NotHindered    Hindrance = iota // or none is in use
+	FarAway                         // the clients
+	SeveralAtATime                  // requests on a connection, as it seems
+	FewCycles                       // of EvenCycles
+	NeverIdle                       // for long enough
+)
 
 // Asker follows the connections that clients keep, from sample to sample.
 type Asker struct {
@@ -57,7 +73,19 @@ func New(cfg Config) *Asker {
 }
 
 // Figures returns the figures up to the latest sample.
-func (a *Asker) Figures() Figures { return a.figures }
+func (a *Asker) Figures() Figures {
+	f := a.figures
+	if f.Closed > 0 {
+		return f
+	}
+	for _, k := range a.kept {
+		if k.server.way == closing && a.inUseLately(k) {
+			f.Hindrance = max(f.Hindrance, k.hindrance())
+			f.Cycles = max(f.Cycles, int(k.server.limits[0].proof))
+		}
+	}
+	return f
+}
 
 // follows reports whether clients that keep connections to a port may be asked to choose again.
 func (a *Asker) follows(port uint16) bool {
@@ -138,6 +166,9 @@ func (a *Asker) noteNew(peer netip.Addr) {
 	if p := a.clients[peer]; p != nil && p.away > 0 {
 		p.noteBack()
 		a.figures.CameBack++
+		if peer.IsLoopback() {
+			a.figures.InPod++
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func TestHot(t *testing.T) {
 	a := askerIn(&w)
 	w.Pause = func() time.Duration { return s(0.025) }
 	w.Until(s(3.32), world.Conditions["any"])
-	for proof, want := range map[float64]int{evenCycles - 1: 0, evenCycles: 1} {
+	for proof, want := range map[float64]int{EvenCycles - 1: 0, EvenCycles: 1} {
 		*a.limitsOf(80) = limits{{idle: minIdle, proof: enoughCycles}, {idle: hotIdle, proof: proof}}
 		for _, since := range []time.Duration{waitForAll - 1, waitForAll} {
 			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}

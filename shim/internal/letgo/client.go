@@ -82,19 +82,29 @@ type limit struct {
 }
 
 // enoughCycles is how many clean cycles a server has to show before a connection is closed, and
-// evenCycles before one is that is even. As measured, where one of 20 requests takes 5 s beside
+// EvenCycles before one is that is even. As measured, where one of 20 requests takes 5 s beside
 // others, nearly all stops cut some 25 requests after 50 cycles, and 5 of 66 stops after 100 to 120.
 // In thin traffic a cycle counts as those that would have come at thinRate, as thinCycles at most:
 // the end of a slow answer is seen by itself, and few are cut.
 const (
 	enoughCycles = 150
-	evenCycles   = enoughCycles / 2
+	EvenCycles   = enoughCycles / 2
 	thinRate     = 12 // a second
 	thinCycles   = 3
 )
 
+// thinIdle is how long a connection has been idle that is closed after few cycles, since all in its life
+// were alike: uniformCycles at least. Where one request of twenty is slow, one of them was slow in 95 of 100
+// lives, and uploads that are answered part by part have fewer parts.
+const (
+	thinIdle      = 200 * time.Millisecond
+	uniformCycles = 60
+)
+
 func (l *limit) permits(k *Kept) bool {
-	return k.idleFor() >= l.idle && (l.proof >= enoughCycles || isEven(k.Conn) && l.proof >= evenCycles)
+	isEnough := l.proof >= enoughCycles || isEven(k.Conn) && l.proof >= EvenCycles
+	isThin := k.idleFor() >= thinIdle && l.proof >= 2*thinCycles && k.isUniform()
+	return k.idleFor() >= l.idle && (isEnough || isThin)
 }
 
 // note notes what a connection has shown, and for how long it had been idle before. A connection is

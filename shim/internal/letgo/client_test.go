@@ -144,7 +144,7 @@ func TestPort(t *testing.T) {
 		}
 	}
 	for proof, want := range map[float64][2]int{
-		evenCycles - 1: {0, 0}, evenCycles: {1, 0}, enoughCycles - 1: {1, 0}, enoughCycles: {1, 1},
+		EvenCycles - 1: {0, 0}, EvenCycles: {1, 0}, enoughCycles - 1: {1, 0}, enoughCycles: {1, 1},
 	} {
 		for i, more := range []string{"", " -8.8:-500"} {
 			w := world.Parse("open=-9 -9..3.5/0.5:99 -8.9..3.5/0.5:-500" + more)

@@ -87,6 +87,19 @@ func (k *Kept) isNear() bool {
 	return rtt <= maxRTT && rate*roundTrips*rtt.Seconds() <= maxLoss
 }
 
+// hindrance returns why the connection is not closed.
+func (k *Kept) hindrance() Hindrance {
+	switch proof := k.server.limits[0].proof; {
+	case !k.isNear():
+		return FarAway
+	case proof < 0:
+		return SeveralAtATime
+	case proof < EvenCycles:
+		return FewCycles
+	}
+	return NeverIdle
+}
+
 // isLeaving reports whether the client has not closed in turn a connection that was closed.
 func (k *Kept) isLeaving() bool { return k.Shut && k.parting != left }
 
@@ -140,6 +153,14 @@ func isEven(c *ledger.Conn) bool {
 	few := min(c.Info.Segments, c.Info.SentSegments)
 	many := max(c.Info.Segments, c.Info.SentSegments)
 	return few > 0 && many%few == 0 && few > 4*(many/few)
+}
+
+// isUniform reports whether all requests in the life of the connection had as many bytes as the latest, and
+// they and their answers the same numbers of segments: none was a part of another, and none waits.
+func (k *Kept) isUniform() bool {
+	n := k.Received / max(k.in, 1)
+	return n >= uniformCycles && k.Received%k.in == 0 && k.Info.Segments%uint32(n)+k.Info.SentSegments%uint32(n) == 0 &&
+		k.Info.SentSegments > 0
 }
 
 // requestOf returns the state of the last request on a connection. A client that has read the

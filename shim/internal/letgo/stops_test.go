@@ -82,6 +82,9 @@ func mean(all []time.Duration) (sum time.Duration) {
 var kinds = []string{
 	"fifo", "lifo", // the connection of a request is that used the longest time ago, or the shortest
 	"thin",                               // few requests
+	"old 120",                            // the same, on connections that are 2 min old
+	"tails 120",                          // and the end of each answer comes 200 ms late
+	"slow 120",                           // and one request of twenty asks for a second answer, which takes 2 s
 	"shrinking",                          // a burst before TERM has made the pool larger than needed
 	"late",                               // a balancer that lets go of the pool later than of new connections
 	"far",                                // clients more than 1 ms away
@@ -95,7 +98,7 @@ var kinds = []string{
 
 // unlike are the kinds in which what looks like requests one at a time is something else: in the
 // hold no more than half a request is cut a stop.
-var unlike = []string{"shared 1", "shared 2.5", "shared 8", "beside", "parts", "tail", "pauses"}
+var unlike = []string{"shared 1", "shared 2.5", "shared 8", "beside", "slow 120", "parts", "tail", "tails 120", "pauses"}
 
 // more is how many requests and stops of 100, and one as noise, may be lost more with --close-idle,
 // where it should not be used: a balancer lets go by itself, or clients lose a request with every
@@ -167,10 +170,10 @@ func newPlay(seed uint64, kind string) *play {
 		if p.IntN(3) == 0 {
 			c.reacts = -1
 		}
-		switch kind {
+		switch p.kind {
 		case "parts":
 			c.took = parts * partPause
-		case "tail":
+		case "tail", "tails":
 			c.took += tailPause
 			c.paused, c.pause = 1, tailPause
 		case "pauses":
@@ -182,8 +185,8 @@ func newPlay(seed uint64, kind string) *play {
 			c.heavy = false
 		}
 		c.rate = min(c.rate, float64(c.size)/2/c.took.Seconds()) // so half of the pool is busy at most
-		switch kind {
-		case "thin":
+		switch p.kind {
+		case "thin", "old", "tails", "slow":
 			c.rate = p.draw(0.05, 3).Seconds()
 		case "late":
 			c.letsGo = lag + p.draw(0.1, 20)
@@ -317,7 +320,7 @@ func (p *play) request(c *peer) {
 	switch p.kind {
 	case "parts":
 		p.at(c.rtt/2, func() { p.upload(l, 0) })
-	case "tail":
+	case "tail", "tails":
 		took -= tailPause
 		fallthrough
 	default:
@@ -394,7 +397,7 @@ func (p *play) arrive(l *line, took time.Duration) {
 	if p.kind == "shared" && p.IntN(20) == 0 {
 		took = s(5)
 	}
-	if p.kind == "beside" && p.IntN(20) == 0 {
+	if (p.kind == "beside" || p.kind == "slow") && p.IntN(20) == 0 {
 		p.later(l, 2*time.Second, 700, func() {})
 	}
 	p.at(took, func() {

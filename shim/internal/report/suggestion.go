@@ -72,7 +72,8 @@ func (s *Stop) betterHold(settled bool) string {
 	// An exec probe or a HEALTHCHECK comes once a second at most, in all of the hold.
 	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
 	seldom := rate <= 1 && float64(s.InHold.Accepted) <= untilLast+1
-	overLoopback := cause.Kind == traffic.NewConnections && cause.Peer.IsLoopback() && seldom
+	isKept := s.InHold.Asked.CameBack+s.InHold.InUse > 0 // which a probe does not
+	overLoopback := cause.Kind == traffic.NewConnections && cause.Peer.IsLoopback() && seldom && !isKept
 	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > 0 && s.Gate.Until == stop.Quiet && settled
 	switch {
 	case cause.Unanswered:
