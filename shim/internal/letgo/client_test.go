@@ -158,6 +158,37 @@ func TestPort(t *testing.T) {
 	}
 }
 
+// TestThin: connections with a request a second are asked within 5 s, if all in their life was alike. Those
+// of which a request was larger, or had a second answer, are not, nor are those that are young, or whose
+// answers end late.
+func TestThin(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# what a connection does, beside another one that is like it | asked
+		open=-70 -70..9/1:99 -69.95..9/1:-300                          | yes
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:99 -33.4:-300      | yes
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:98 -33.4:-300      | no
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:-300               | no
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:99                 | no
+		open=-50 -50..9/1:99 -49.95..9/1:-300                          | no
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -69.5..9/1:-5            | no
+	`) {
+		w := world.Parse(cells[0] + "; " + cells[0])
+		a := askerIn(&w)
+		asked := false
+		then := w.Then
+		w.Then = func(h *world.Hold, at time.Duration) {
+			then(h, at)
+			for _, k := range a.ToAsk() {
+				asked = asked || a.MayAsk(k, &k.Socket)
+			}
+		}
+		w.Until(s(5), world.Conditions["any"])
+		if asked != (cells[1] == "yes") {
+			t.Errorf("%q: asked: %v", cells, asked)
+		}
+	}
+}
+
 // TestEven: the segments in one direction are a multiple of those in the other, and would not be without an answer.
 func TestEven(t *testing.T) {
 	for _, cells := range tables.Rows(`

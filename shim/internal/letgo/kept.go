@@ -227,7 +227,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	case isNext:
 		shown, idle = k.endCycle(), now-k.Info.LastReceived-before.Moved
 		k.begin(single)
-		if out > 0 && !isOne {
+		if out > 0 && (segments > 2 || segments > sentSegments && !isOne) {
 			k.cycle = mixed
 		}
 	case out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request

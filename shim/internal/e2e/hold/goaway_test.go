@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,15 +48,16 @@ func TestRefused(t *testing.T) {
 // warning says so, and nothing is sent.
 func TestGoaway(t *testing.T) {
 	t.Parallel()
-	const clients = 4
 	for _, c := range box.Table(`
-		flags         | speaks
-		--goaway=PORT | HTTP/2
-		--goaway=auto | HTTP/2
-		--close-idle  | HTTP/2
-		--goaway=PORT | HTTP/1
+		flags         | speaks | clients | asks for
+		--goaway=PORT | HTTP/2 | 4       | wait=50ms
+		--goaway=auto | HTTP/2 | 4       | wait=50ms
+		--close-idle  | HTTP/2 | 4       | wait=50ms
+		--close-idle  | HTTP/2 | 12      | wait=50ms&size=60000
+		--goaway=PORT | HTTP/1 | 4       | wait=50ms
 	`) {
-		t.Run(c["flags"]+" "+c["speaks"], func(t *testing.T) {
+		t.Run(c["flags"]+" "+c["speaks"]+" "+c["asks for"], func(t *testing.T) {
+			clients, _ := strconv.Atoi(c["clients"])
 			t.Parallel()
 			isHTTP2 := c["speaks"] == "HTTP/2"
 			elsewhere := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
@@ -87,7 +89,7 @@ func TestGoaway(t *testing.T) {
 				}
 				client := http.Client{Transport: &http.Transport{DialContext: connect, Protocols: protocols}}
 				call := func() {
-					answer, err := client.Post("http://server/?wait=50ms", "text/plain", nil)
+					answer, err := client.Post("http://server/?"+c["asks for"], "text/plain", nil)
 					if err == nil {
 						_, err = io.Copy(io.Discard, answer.Body)
 						answer.Body.Close()
