@@ -50,15 +50,16 @@ const searchInterval = time.Second
 // that no process of ours holds is left alone: it has been closed since the sample, unless a
 // later sample shows it again. Then a process holds it whose descriptors cannot be read, if
 // there is one.
-func (c *Closer) Ask(inode uint32, cookie uint64, word []byte, may func(*tcp.Socket) bool) (done bool, err error) {
+func (c *Closer) Ask(inode uint32, cookie uint64, word string, may func(*tcp.Socket) bool) (done bool, err error) {
 	return c.find(inode, cookie, func(h holder, fd int, s *tcp.Socket) bool {
 		switch {
-		case !may(s):
+		case !may(s), word != "" && !c.rests(h, fd, s):
 			return false
-		case word == nil:
+		case word == "":
 			return unix.Shutdown(fd, unix.SHUT_RD) == nil
 		}
-		return c.rests(h, fd, s) && sends(fd, word)
+		n, err := unix.SendmsgN(fd, []byte(word), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		return err == nil && n == len(word)
 	})
 }
 
@@ -76,11 +77,6 @@ func (c *Closer) rests(h holder, fd int, before *tcp.Socket) bool {
 	now, err := sockdiag.ReadSocket(fd)
 	return err == nil && now.Unread == 0 && now.Unsent == 0 &&
 		now.Info.Sent == before.Info.Sent && now.Info.Received == before.Info.Received
-}
-
-func sends(fd int, b []byte) bool {
-	n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-	return err == nil && n == len(b)
 }
 
 // find calls act with a descriptor of the connection, and with its present state.

@@ -40,11 +40,8 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 }
 
 func (p *Conns) askAt(r *check.Request, to netip.AddrPort, deadline time.Time) (status int, err error) {
-	t, err := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path))
-	if err != nil {
-		return 0, err
-	}
-	defer t.End(nil)
+	t := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path))
+	defer t.End("")
 	return t.exchange(deadline)
 }
 
@@ -62,14 +59,14 @@ func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 		defer unix.Close(fd)
 		connect := func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: r.Path[:end]}) }
 		path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-		return newTalk(fd, connect, requestOf(r, path)).exchange(deadline)
+		return newTalk(fd, connect, []byte(requestOf(r, path))).exchange(deadline)
 	}
 	return 0, unix.ECONNREFUSED
 }
 
 // requestOf returns a request for a path as it is sent.
-func requestOf(r *check.Request, path string) []byte {
-	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: lameduck\r\nConnection: close\r\n"+
+func requestOf(r *check.Request, path string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: lameduck\r\nConnection: close\r\n"+
 		"Content-Length: 0\r\n\r\n", r.Method, path, r.Host)
 }
 
@@ -91,7 +88,7 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 		case status > 0:
 		case whole || t.connected && !t.down.canRead():
 			return 0, errors.New("no answer in HTTP/1")
-		case await(t.fd, t.connected, !t.connected || !t.up.isEmpty(), deadline):
+		case await(t.FD, t.connected, !t.connected || !t.up.isEmpty(), deadline):
 		case t.connected:
 			return 0, errors.New("no answer")
 		default:
@@ -99,9 +96,9 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 		}
 	}
 	deadline = time.Now().Add(closeTime)
-	for err == nil && !t.down.eof && await(t.fd, true, false, deadline) {
+	for err == nil && !t.down.eof && await(t.FD, true, false, deadline) {
 		t.down.end = 0
-		_, err = t.down.read(t.fd)
+		_, err = t.down.read(t.FD)
 	}
 	return status, nil
 }

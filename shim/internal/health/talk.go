@@ -8,7 +8,7 @@ import (
 
 // Talk is a connection of lameduck's own to a server, on which lameduck sends first. Only exchange waits.
 type Talk struct {
-	fd        int
+	FD        int // -1: none
 	connect   func() error
 	connected bool
 	up, down  flow
@@ -17,24 +17,26 @@ type Talk struct {
 
 func newTalk(fd int, connect func() error, request []byte) *Talk {
 	return &Talk{
-		fd: fd, connect: connect,
+		FD: fd, connect: connect,
 		up: flow{buf: request, end: len(request)}, down: flow{buf: make([]byte, bufferLen)},
 	}
 }
 
-// Talk begins to send a request to an address, from another one if that is valid.
-func (p *Conns) Talk(to, from netip.AddrPort, request []byte) (*Talk, error) {
+// Talk begins to send a request to an address, from another one if that is valid. What cannot even begin
+// fails with the first Step.
+func (p *Conns) Talk(to, from netip.AddrPort, request string) *Talk {
 	fd, err := newSocket(to)
 	if err == nil && from.IsValid() {
 		err = unix.Bind(fd, sockaddr(from))
 	}
-	if err != nil {
-		closeSocket(fd, false)
-		return nil, err
-	}
-	t := newTalk(fd, func() error { return p.connectTarget(fd, to) }, request)
+	t := newTalk(fd, func() error {
+		if err != nil {
+			return err
+		}
+		return p.connectTarget(fd, to)
+	}, []byte(request))
 	t.conns = p
-	return t, nil
+	return t
 }
 
 // Step does what is possible without waiting. The error is that of the connection.
@@ -49,13 +51,10 @@ func (t *Talk) Step() error {
 		}
 		t.connected = true
 	}
-	t.up.write(t.fd)
-	_, err := t.down.read(t.fd)
+	t.up.write(t.FD)
+	_, err := t.down.read(t.FD)
 	return err
 }
-
-// FD returns the descriptor.
-func (t *Talk) FD() int { return t.fd }
 
 // Answer returns what has been received.
 func (t *Talk) Answer() []byte { return t.down.buf[:t.down.end] }
@@ -64,10 +63,10 @@ func (t *Talk) Answer() []byte { return t.down.buf[:t.down.end] }
 func (t *Talk) IsOver() bool { return t.down.eof }
 
 // End sends a last word, and closes the connection.
-func (t *Talk) End(last []byte) {
-	if t.connected && len(last) > 0 {
-		unix.SendmsgN(t.fd, last, nil, nil, unix.MSG_NOSIGNAL)
+func (t *Talk) End(last string) {
+	if t.connected {
+		unix.SendmsgN(t.FD, []byte(last), nil, nil, unix.MSG_NOSIGNAL)
 	}
-	t.conns.markClosed(t.fd)
-	unix.Close(t.fd)
+	t.conns.markClosed(t.FD)
+	closeSocket(t.FD, false)
 }

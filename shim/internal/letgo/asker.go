@@ -48,6 +48,8 @@ type Asker struct {
 	servers  map[netip.AddrPort]*Server
 	answered []Server
 
+	goawayPorts []uint16
+
 	asked struct {
 		requests int           // on connections whose clients were asked
 		lastAt   ledger.Moment // the last of them
@@ -125,26 +127,6 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 		}
 		return isMissing
 	})
-}
-
-// Accepted returns a kept connection that the program has, nil without one.
-func (a *Asker) Accepted() *Kept {
-	for _, k := range a.kept {
-		if k.State == tcp.Established && k.Inode != 0 {
-			return k
-		}
-	}
-	return nil
-}
-
-// any reports whether a kept connection is such.
-func (a *Asker) any(is func(*Kept) bool) bool {
-	for _, k := range a.kept {
-		if is(k) {
-			return true
-		}
-	}
-	return false
 }
 
 // noteEnd notes in which state a sample has shown a connection, or what the kernel keeps of it.
@@ -250,7 +232,12 @@ func (a *Asker) waitsSince() ledger.Moment {
 
 // Watching reports whether samples should be frequent.
 func (a *Asker) Watching() bool {
-	return a.now-a.waitsSince() < giveUp*a.cfg.QuietFor && a.any(a.maySoonAsk)
+	for _, k := range a.kept {
+		if a.maySoonAsk(k) {
+			return a.now-a.waitsSince() < giveUp*a.cfg.QuietFor
+		}
+	}
+	return false
 }
 
 // A client's next request goes to the connection that has been idle the longest, or the shortest.
@@ -355,13 +342,13 @@ func (a *Asker) leastSilence(k *Kept) time.Duration {
 	return max(minUnsent, 2*k.pause)
 }
 
-// Word returns what is to be sent on a connection to ask the client: GOAWAY; nil: the connection is to be
+// Word returns what is to be sent on a connection to ask the client, GOAWAY; "": the connection is to be
 // closed for reading.
-func (k *Kept) Word() []byte {
+func (k *Kept) Word() string {
 	if k.server.way == notice {
 		return Goaway
 	}
-	return nil
+	return ""
 }
 
 // NoteAsked notes that the client was asked on a connection, as now was. That is done once.
@@ -370,7 +357,7 @@ func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
 	p.away++
 	p.asked = a.now
 	a.addRequests(k.requests)
-	if word := k.Word(); word != nil {
+	if word := k.Word(); word != "" {
 		k.NoteNotice(now, a.usual, len(word))
 		a.figures.Notified++
 		return
@@ -384,7 +371,12 @@ func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
 // AwaitsClients reports whether samples should have sockets in TIME_WAIT: those of clients that
 // have closed connections in turn.
 func (a *Asker) AwaitsClients() bool {
-	return a.any((*Kept).isLeaving)
+	for _, p := range a.clients {
+		if p.stay > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // The silence after the last byte on connections that were closed.

@@ -1,9 +1,9 @@
 package letgo
 
 import (
-	"bytes"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -12,7 +12,8 @@ import (
 
 // Server is what listens at the local address of kept connections.
 type Server struct {
-	At netip.AddrPort
+	At    netip.AddrPort
+	Known *ledger.Conn // a connection to it
 	Answer
 	way    way
 	limits limits
@@ -42,43 +43,38 @@ const (
 // further stream: GOAWAY of the highest stream, with NO_ERROR (RFC 9113, section 6.8). The client
 // ends the streams that are open, and connects again, through its balancer. No stream is lost that is
 // on its way, in contrast to a request on a connection that is closed.
-var Goaway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0}
+const Goaway = "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x7f\xff\xff\xff\x00\x00\x00\x00"
 
-// The questions. A server that speaks HTTP/2 answers the preface of a client with SETTINGS (RFC 9113,
-// section 3.4), and one that speaks nothing else answers HTTP/1.1 with no HTTP/1. The settings of the
-// preface mean nothing, as those of browsers do that keep servers used to it: 0x0a0a to 0xfafa. They give it
-// a length that no other connection of a relay has.
-var (
-	Preface = preface()
-	Leave   = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // GOAWAY of lameduck's own, at the end
-	Options = []byte("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: lameduck\r\nConnection: close\r\n\r\n")
+// Words of lameduck's own to a server. One that speaks HTTP/2 answers the preface of a client with SETTINGS (RFC
+// 9113, section 3.4), and one that speaks nothing else answers HTTP/1.1 with no HTTP/1. The 16 settings of the
+// preface mean nothing, as those of browsers do that keep servers used to it: they give it a length that no other
+// connection of a relay has. Leave is GOAWAY, at the end.
+const (
+	Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x60\x04\x00\x00\x00\x00\x00" +
+		"\x0a\x0a\x00\x00\x00\x00\x1a\x1a\x00\x00\x00\x00\x2a\x2a\x00\x00\x00\x00\x3a\x3a\x00\x00\x00\x00" +
+		"\x4a\x4a\x00\x00\x00\x00\x5a\x5a\x00\x00\x00\x00\x6a\x6a\x00\x00\x00\x00\x7a\x7a\x00\x00\x00\x00" +
+		"\x8a\x8a\x00\x00\x00\x00\x9a\x9a\x00\x00\x00\x00\xaa\xaa\x00\x00\x00\x00\xba\xba\x00\x00\x00\x00" +
+		"\xca\xca\x00\x00\x00\x00\xda\xda\x00\x00\x00\x00\xea\xea\x00\x00\x00\x00\xfa\xfa\x00\x00\x00\x00"
+	Options = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: lameduck\r\nConnection: close\r\n\r\n"
+	Leave   = "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 )
-
-func preface() []byte {
-	b := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x60\x04\x00\x00\x00\x00\x00")
-	for i := byte(0x0a); len(b) < 24+9+16*6; i += 0x10 {
-		b = append(b, i, i, 0, 0, 0, 0)
-	}
-	return b
-}
 
 // IsHTTP2 reports whether the beginning of the answer to Preface is that of HTTP/2, a SETTINGS frame,
 // and whether that is certain.
-func IsHTTP2(answer []byte) (is, isCertain bool) {
+func IsHTTP2(answer string) (is, isCertain bool) {
 	if len(answer) < 9 {
-		return false, len(answer) > 0 && answer[0] != 0
+		return false, answer != "" && answer[0] != 0
 	}
 	length := int(answer[1])<<8 + int(answer[2])
-	return answer[0] == 0 && length%6 == 0 && bytes.Equal(answer[3:9], []byte{4, 0, 0, 0, 0, 0}), true
+	return answer[0] == 0 && length%6 == 0 && answer[3:9] == "\x04\x00\x00\x00\x00\x00", true
 }
 
 // IsHTTP1 reports whether the beginning of the answer to Options is that of HTTP/1, and whether that is
 // certain.
-func IsHTTP1(answer []byte) (is, isCertain bool) {
+func IsHTTP1(answer string) (is, isCertain bool) {
 	const version = "HTTP/1."
-	n := min(len(answer), len(version))
-	is = string(answer[:n]) == version[:n]
-	return is && n == len(version), !is || n == len(version)
+	is = strings.HasPrefix(answer, version)
+	return is, is || !strings.HasPrefix(version, answer)
 }
 
 // Unasked returns the servers that are to be asked, once each.
@@ -108,17 +104,13 @@ func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 		y.way = never
 	}
 	a.answered = append(a.answered, *y)
+	if y.Moves() {
+		a.goawayPorts = tcp.PortSet(append(slices.Clone(a.goawayPorts), y.At.Port()))
+	}
 }
 
 // GoawayPorts returns the ports whose clients are sent GOAWAY.
-func (a *Asker) GoawayPorts() (ports []uint16) {
-	for i := range a.answered {
-		if y := &a.answered[i]; y.Moves() {
-			ports = append(ports, y.At.Port())
-		}
-	}
-	return tcp.PortSet(ports)
-}
+func (a *Asker) GoawayPorts() []uint16 { return a.goawayPorts }
 
 // Answered returns the servers that have been asked, in the order of their answers.
 func (a *Asker) Answered() []Server { return a.answered }
@@ -130,7 +122,7 @@ func (y *Server) Moves() bool { return y.way == notice }
 func (a *Asker) serverOf(c *ledger.Conn) *Server {
 	y := a.servers[c.Local]
 	if y == nil {
-		y = &Server{At: c.Local, limits: newLimits(), isNew: true}
+		y = &Server{At: c.Local, Known: c, limits: newLimits(), isNew: true}
 		a.servers[c.Local] = y
 	}
 	return y

@@ -1,7 +1,6 @@
 package letgo
 
 import (
-	"bytes"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -92,7 +91,7 @@ func TestIsHTTP2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, isCertain := IsHTTP2([]byte(answer))
+		is, isCertain := IsHTTP2(answer)
 		if got := map[[2]bool]string{{true, true}: "yes", {false, true}: "no", {false, false}: "not yet"}[[2]bool{is, isCertain}]; got != c[1] {
 			t.Errorf("%q: %s, want %s", answer, got, c[1])
 		}
@@ -101,7 +100,7 @@ func TestIsHTTP2(t *testing.T) {
 		"": {false, false}, "HTTP": {false, false}, "HTTP/1.": {true, true}, "HTTP/1.1 200 OK": {true, true},
 		"HTTP/2": {false, true}, "\x00\x00": {false, true}, "HTTQ": {false, true},
 	} {
-		if is, isCertain := IsHTTP1([]byte(answer)); is != want[0] || isCertain != want[1] {
+		if is, isCertain := IsHTTP1(answer); is != want[0] || isCertain != want[1] {
 			t.Errorf("HTTP/1: %q: %v, %v", answer, is, isCertain)
 		}
 	}
@@ -109,7 +108,7 @@ func TestIsHTTP2(t *testing.T) {
 
 // TestPreface: the preface of a client and a SETTINGS frame, with sixteen settings.
 func TestPreface(t *testing.T) {
-	settings, isPreface := bytes.CutPrefix(Preface, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+	settings, isPreface := strings.CutPrefix(Preface, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	if is, _ := IsHTTP2(settings); !isPreface || !is || len(settings) != 9+int(settings[2]) || settings[2] != 16*6 {
 		t.Errorf("%q", Preface)
 	}

@@ -17,100 +17,70 @@ import (
 // machine cannot be asked. A step waits for nothing.
 type question struct {
 	server *letgo.Server
-	http2  *health.Talk
-	http1  *health.Talk // begins when the server has answered as HTTP/2 does
-	until  time.Time    // of the latest talk
+	letgo.Answer
+	http2, talk *health.Talk // the first, if the second is under way; and that which is
+	until       time.Time    // of talk
 }
 
 // answerTime is how long a server has to answer.
 const answerTime = time.Second
 
 // askServers asks the servers of kept connections, each once, and hands on their answers. Before, it tries
-// whether the kernel lets lameduck do anything with a connection.
+// whether the kernel lets lameduck do anything with their connections.
 func (s *Sampler) askServers(now time.Time) {
-	if k := s.asker.Accepted(); k != nil && !s.permitted && s.snapshot.CloseTrouble == "" {
-		_, err := s.closer.Ask(k.Inode, k.Cookie, nil, func(*tcp.Socket) bool {
-			s.permitted = true
-			return false
-		})
+	for _, server := range s.asker.Unasked() {
+		known := server.Known
+		_, err := s.closer.Ask(known.Inode, known.Cookie, "", func(*tcp.Socket) bool { return false })
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
+			return
 		}
-	}
-	if !s.permitted {
-		return
-	}
-	for _, server := range s.asker.Unasked() {
 		s.questions = append(s.questions, &question{server: server})
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *question) bool {
-		answer, done := s.step(q, now)
+		done := s.step(q, now)
 		if done {
-			s.asker.NoteAnswer(q.server, answer)
+			s.asker.NoteAnswer(q.server, q.Answer)
 		}
 		return done
 	})
 }
 
 // step goes on with a question.
-func (s *Sampler) step(q *question, now time.Time) (answer letgo.Answer, done bool) {
-	if q.http2 == nil {
-		err := s.talk(q, &q.http2, letgo.Preface, now)
-		return letgo.Answer{Else: fmt.Sprint(err)}, err != nil
+func (s *Sampler) step(q *question, now time.Time) (done bool) {
+	request, is := letgo.Preface, letgo.IsHTTP2
+	if q.HTTP2 {
+		request, is = letgo.Options, letgo.IsHTTP1
 	}
-	if q.http1 == nil {
-		isHTTP2, other := hear(q.http2, letgo.IsHTTP2, now.After(q.until))
-		switch {
-		case isHTTP2:
-			done = s.talk(q, &q.http1, letgo.Options, now) != nil
-			answer.HTTP2 = true
-		case other != "":
-			q.http2.End(nil)
-			return letgo.Answer{Else: other}, true
-		}
-		return answer, done
+	if q.talk == nil {
+		q.talk = s.cfg.Own.Talk(q.server.At, netip.AddrPortFrom(q.server.At.Addr(), 0), request)
+		q.until = now.Add(answerTime)
 	}
-	isHTTP1, other := hear(q.http1, letgo.IsHTTP1, now.After(q.until))
-	if !isHTTP1 && other == "" {
-		return answer, false
-	}
-	answer = letgo.Answer{
-		HTTP2: true, HTTP1: isHTTP1, Alone: other != "" && other != silent, Relay: s.observer.relays(q.http2.FD()),
-	}
-	q.http1.End(nil)
-	q.http2.End(letgo.Leave)
-	return answer, true
-}
-
-// talk begins a talk.
-func (s *Sampler) talk(q *question, t **health.Talk, request []byte, now time.Time) (err error) {
-	q.until = now.Add(answerTime)
-	*t, err = s.cfg.Own.Talk(q.server.At, netip.AddrPortFrom(q.server.At.Addr(), 0), request)
-	return err
-}
-
-// silent is what is said of a server that does not answer in time.
-const silent = "no answer"
-
-// hear reports whether a server has answered as a protocol has it, or what else has come of the talk; ""
-// as long as that is not clear.
-func hear(t *health.Talk, is func(answer []byte) (is, isCertain bool), isLate bool) (yes bool, other string) {
-	err := t.Step()
-	answer := t.Answer()
+	err := q.talk.Step()
+	answer := string(q.talk.Answer())
 	yes, isCertain := is(answer)
+	isLate := now.After(q.until)
 	switch {
-	case yes && isCertain:
-		return true, ""
-	case len(answer) > 0 && (isCertain || isLate || err != nil || t.IsOver()):
-		return false, fmt.Sprintf("%.24q", answer)
+	case !isCertain && err == nil && !q.talk.IsOver() && !isLate:
+		return false
+	case yes && !q.HTTP2:
+		q.HTTP2, q.http2, q.talk = true, q.talk, nil
+		return false
+	case q.HTTP2:
+		q.HTTP1, q.Alone = yes, !yes && !(isLate && answer == "")
+		q.Relay = s.observer.relays(q.http2.FD)
+		q.http2.End(letgo.Leave)
+	case answer != "":
+		q.Else = fmt.Sprintf("%.24q", answer)
 	case err != nil:
-		return false, err.Error()
-	case t.IsOver():
-		return false, "closes the connection"
+		q.Else = err.Error()
 	case isLate:
-		return false, silent
+		q.Else = "no answer"
+	default:
+		q.Else = "closes the connection"
 	}
-	return false, ""
+	q.talk.End("")
+	return true
 }
 
 // relays reports whether the server at the other end of a connection of ours copies bytes. Then another

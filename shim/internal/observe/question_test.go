@@ -76,13 +76,13 @@ func server(address string, words []string) net.Listener {
 }
 
 // asked returns what a server has answered, and how long that took.
-func asked(t *testing.T, at netip.AddrPort, o *Observer) (answer letgo.Answer, took time.Duration) {
+func asked(t *testing.T, at netip.AddrPort, o *Observer) (letgo.Answer, time.Duration) {
 	s := &Sampler{cfg: Config{Own: health.NewConns()}, observer: o}
 	q := &question{server: &letgo.Server{At: at}}
 	began := time.Now()
 	for done := false; !done; {
 		before := time.Now()
-		answer, done = s.step(q, before)
+		done = s.step(q, before)
 		if step := time.Since(before); step > 100*time.Millisecond {
 			t.Errorf("a step takes %v", step)
 		}
@@ -91,7 +91,7 @@ func asked(t *testing.T, at netip.AddrPort, o *Observer) (answer letgo.Answer, t
 	if open := s.cfg.Own.Proxied(nil, time.Now().Add(time.Hour)); len(open) > 0 {
 		t.Errorf("connections are left: %v", open)
 	}
-	return answer, time.Since(began)
+	return q.Answer, time.Since(began)
 }
 
 // TestQuestion: what is found out about servers, and within which time, whatever they answer.

@@ -55,7 +55,6 @@ type Sampler struct {
 	snapshot     Snapshot
 	asker        *letgo.Asker
 	closer       closer.Closer
-	permitted    bool         // to act on connections
 	questions    []*question  // to servers, not answered yet
 	watching     bool         // servers are asked, or clients will soon be
 	lastServedAt time.Time    // when there was a listener or a connection last; zero: never
