@@ -96,7 +96,6 @@ func observation(s *observe.Snapshot) report.Observation {
 	return report.Observation{
 		Sample:          s.Sample,
 		Asked:           s.Asked,
-		GoawayPorts:     s.GoawayPorts,
 		Observer:        s.Observer,
 		Blind:           s.Observer == observe.None,
 		InFlightUnknown: s.Observer == observe.ProcNet,

@@ -190,7 +190,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		}
 		l.log(Warn, "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
-	for _, server := range s.Answered[len(l.sample.Answered):] {
+	for _, server := range s.Asked.Answered[len(l.sample.Asked.Answered):] {
 		text, isWarning := report.Spoken(&server, l.plan.Goaway)
 		l.log(map[bool]Level{true: Warn, false: Info}[isWarning], "%s", text)
 	}

@@ -69,6 +69,7 @@ type Conn struct {
 	Activity                 // Opened is when the first byte came, 0 if the connection is not New
 	SendsSince Moment        // the first byte sent after the last one received; 0: none
 	Request    RequestState  // of the last request
+	AtServer   RequestState  // the same as the program knows it: what it has sent need not be acknowledged
 	WaitsSince Moment        // when the last byte moved before that waited, PINGs aside
 	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
 	Waited     time.Duration // the longest silence of the last request in the hold
@@ -92,6 +93,7 @@ type Before struct {
 	Seen           Moment
 	Unread, Unsent uint32
 	Accepted       bool
+	AtServer       RequestState
 }
 
 // Data is what has moved in one direction.
@@ -117,7 +119,7 @@ func (c *Conn) LastOpen() *tcp.Socket {
 // kernel keeps only the peer's address: bytes may have moved unseen. Bytes sent again are no
 // activity. Nor are bytes sent before the first one received, a greeting.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{c.Activity, c.Seen, c.Unread, c.Unsent, c.Accepted}
+	c.Before = Before{c.Activity, c.Seen, c.Unread, c.Unsent, c.Accepted, c.AtServer}
 	received, sent := c.Received, c.Sent
 	c.In.Segments, c.Out.Segments = s.Info.Segments-c.Info.Segments, s.Info.SentSegments-c.Info.SentSegments
 	if IsOpen(&c.Socket) && !IsOpen(s) {

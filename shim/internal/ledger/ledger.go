@@ -197,6 +197,7 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	if side == Clients {
 		y.Usual.Learn(s)
 		c.judge(y.Usual)
+		c.AtServer = c.atServer(y.Usual)
 		c.noteSilence(y.Now, l.cfg.MaxTie)
 	}
 }

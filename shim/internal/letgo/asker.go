@@ -20,6 +20,9 @@ type Figures struct {
 
 	Hindrance Hindrance // why no kept connection in use was closed
 	Cycles    int       // if FewCycles: clean so far
+
+	Answered    []Server // that were asked what they speak
+	GoawayPorts []uint16 // of these, whose clients are sent GOAWAY
 }
 
 // Hindrance is why kept connections are not closed.
@@ -42,13 +45,10 @@ type Asker struct {
 	usual      ledger.Usual  // in the latest sample
 	resets     [2]uint64     // ledger.Rest.Resets of the latest two complete samples: an event is a sample late
 
-	kept     map[uint64]*Kept // by cookie
-	open     int              // of those that were closed, how many the server has not closed in turn
-	clients  map[netip.Addr]*client
-	servers  map[netip.AddrPort]*Server
-	answered []Server
-
-	goawayPorts []uint16
+	kept    map[uint64]*Kept // by cookie
+	open    int              // of those that were closed, how many the server has not closed in turn
+	clients map[netip.Addr]*client
+	servers map[netip.AddrPort]*Server
 
 	asked struct {
 		requests int           // on connections whose clients were asked
@@ -162,8 +162,7 @@ func (a *Asker) follow(c *ledger.Conn) {
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
 		k = &Kept{
-			Conn: c, server: a.serverOf(c), from: a.clientAt(c.Remote.Addr()),
-			request: requestOf(c), since: a.now, cycle: unequal,
+			Conn: c, server: a.serverOf(c), from: a.clientAt(c.Remote.Addr()), since: a.now, cycle: unequal,
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:

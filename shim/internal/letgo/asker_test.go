@@ -180,7 +180,7 @@ func TestNoteClosed(t *testing.T) {
 	if len(a.ToAsk()) > 0 {
 		t.Error("connections may be closed although new ones come")
 	}
-	if got := a.Figures(); got != (Figures{Closed: 1, CameBack: 1}) {
+	if got := a.Figures(); got.Closed != 1 || got.CameBack != 1 {
 		t.Errorf("%+v, want 1 and 1", got)
 	}
 }

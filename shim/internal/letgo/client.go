@@ -102,7 +102,7 @@ const (
 )
 
 func (l *limit) permits(k *Kept) bool {
-	isEnough := l.proof >= enoughCycles || isEven(k.Conn) && l.proof >= EvenCycles
+	isEnough := l.proof >= enoughCycles || k.IsEven() && l.proof >= EvenCycles
 	isThin := k.idleFor() >= thinIdle && l.proof >= 2*thinCycles && k.isUniform()
 	return k.idleFor() >= l.idle && (isEnough || isThin)
 }

@@ -208,7 +208,7 @@ func TestEven(t *testing.T) {
 	`) {
 		var c ledger.Conn
 		_, _ = fmt.Sscan(cells[0]+" "+cells[1], &c.Info.Segments, &c.Info.SentSegments)
-		if got := fmt.Sprint(isEven(&c)); got != cells[2] {
+		if got := fmt.Sprint(c.IsEven()); got != cells[2] {
 			t.Errorf("%s received, %s sent: %s", cells[0], cells[1], got)
 		}
 	}

@@ -14,9 +14,8 @@ type Kept struct {
 	*ledger.Conn
 	server   *Server
 	from     *client
-	request  ledger.RequestState // as the latest sample showed it
-	requests int                 // since the first sample, or fewer: samples may show several as one
-	since    ledger.Moment       // that sample
+	requests int           // since the first sample, or fewer: samples may show several as one
+	since    ledger.Moment // that sample
 
 	in, out uint64 // bytes of the latest cycle
 	cycle   cycle
@@ -146,35 +145,12 @@ func (k *Kept) saidGoodbye() bool {
 	return out > 0 && max(in, out) <= ledger.MaxControlBytes
 }
 
-// isEven reports whether every request in the life of the connection seems answered: all had the same
-// number of segments, as had all answers. An answer that is to come, or several requests in one
-// segment, would leave a remainder.
-func isEven(c *ledger.Conn) bool {
-	few := min(c.Info.Segments, c.Info.SentSegments)
-	many := max(c.Info.Segments, c.Info.SentSegments)
-	return few > 0 && many%few == 0 && few > 4*(many/few)
-}
-
 // isUniform reports whether all requests in the life of the connection had as many bytes as the latest, and
 // they and their answers the same numbers of segments: none was a part of another, and none waits.
 func (k *Kept) isUniform() bool {
 	n := k.Received / max(k.in, 1)
 	return n >= uniformCycles && k.Received%k.in == 0 && k.Info.Segments%uint32(n)+k.Info.SentSegments%uint32(n) == 0 &&
 		k.Info.SentSegments > 0
-}
-
-// requestOf returns the state of the last request on a connection. A client that has read the
-// answer may delay the ACK by 40 ms.
-func requestOf(c *ledger.Conn) ledger.RequestState {
-	switch {
-	case !c.HasInfo:
-		return ledger.Tie
-	case c.Unread == 0 && c.Unsent > 0 && c.Info.NotSent == 0 && c.Info.LastSent <= c.Info.LastReceived:
-		return ledger.Idle
-	case c.Request == ledger.Tie && isEven(c):
-		return ledger.Idle
-	}
-	return c.Request
 }
 
 // notePause notes how long answers pause. What is sent after a silence is the rest of an answer, unless a
@@ -197,10 +173,9 @@ func (k *Kept) notePause(last ledger.RequestState) {
 // update notes what has moved since the sample before, and returns what that shows, and for how long
 // nothing had moved. Samples that are far apart show nothing.
 func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
-	last := k.request
-	k.request = requestOf(k.Conn)
-	k.notePause(last)
 	before := &k.Before
+	last := before.AtServer
+	k.notePause(last)
 	in, segments := k.In.Bytes, k.In.Segments
 	out, sentSegments := k.Out.Bytes, k.Out.Segments
 	mixed := unclear
@@ -246,7 +221,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		k.begin(mixed)
 	}
 	k.in += in
-	if in == 0 || k.request != ledger.InFlight { // else that was the end of the answer before
+	if in == 0 || k.AtServer != ledger.InFlight { // else that was the end of the answer before
 		k.out += out
 	}
 	return shown, idle
@@ -290,7 +265,7 @@ func (k *Kept) answered() bool {
 	isClear := k.cycle == single || k.cycle == unclear && k.clean > 0
 	wasAlone := isClear && k.clean >= 0 && !k.isSmall()
 	isQueued := k.Unread > 0 || k.Info.NotSent > 0
-	return wasAlone && k.request == ledger.Idle && k.State == tcp.Established && !isQueued
+	return wasAlone && k.AtServer == ledger.Idle && k.State == tcp.Established && !isQueued
 }
 
 // mayNotify reports whether GOAWAY may be sent on the connection, at the right moment.

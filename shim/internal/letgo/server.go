@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
-	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // Server is what listens at the local address of kept connections.
@@ -103,17 +102,11 @@ func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 	default:
 		y.way = never
 	}
-	a.answered = append(a.answered, *y)
+	a.figures.Answered = append(a.figures.Answered, *y)
 	if y.Moves() {
-		a.goawayPorts = tcp.PortSet(append(slices.Clone(a.goawayPorts), y.At.Port()))
+		a.figures.GoawayPorts = append(a.figures.GoawayPorts, y.At.Port())
 	}
 }
-
-// GoawayPorts returns the ports whose clients are sent GOAWAY.
-func (a *Asker) GoawayPorts() []uint16 { return a.goawayPorts }
-
-// Answered returns the servers that have been asked, in the order of their answers.
-func (a *Asker) Answered() []Server { return a.answered }
 
 // Moves reports whether GOAWAY is sent to the server's clients.
 func (y *Server) Moves() bool { return y.way == notice }

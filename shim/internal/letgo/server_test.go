@@ -143,8 +143,8 @@ func TestWay(t *testing.T) {
 			if got := ways[y.way]; got != c[i+1] {
 				t.Errorf("%s, %+v: %s, want %s", c[0], cfg, got, c[i+1])
 			}
-			if isMoved := y.Moves(); isMoved != (c[i+1] == "GOAWAY") || len(a.Answered()) != map[bool]int{true: 0, false: 1}[is("not yet")] {
-				t.Errorf("%s, %+v: moved: %v, answers: %v", c[0], cfg, isMoved, a.Answered())
+			if isMoved := y.Moves(); isMoved != (c[i+1] == "GOAWAY") || len(a.Figures().Answered) != map[bool]int{true: 0, false: 1}[is("not yet")] {
+				t.Errorf("%s, %+v: moved: %v, answers: %v", c[0], cfg, isMoved, a.Figures().Answered)
 			}
 		}
 	}
@@ -274,8 +274,8 @@ func TestCameBack(t *testing.T) {
 	if !w.Watching() || !w.send(&w.conns[0]) {
 		t.Error("not asked again after a second")
 	}
-	if got, want := w.Figures(), (Figures{Notified: 3, CameBack: 1}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+	if got := w.Figures(); got.Notified != 3 || got.CameBack != 1 || got.Closed+got.InPod > 0 {
+		t.Errorf("%+v, want 3 and 1", got)
 	}
 	w.sample(10*time.Second, 5*time.Second)
 	if w.Watching() {

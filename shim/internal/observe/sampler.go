@@ -217,8 +217,6 @@ func (s *Sampler) take(now time.Time) {
 	next.Observer = s.observer.Name()
 	next.Trouble = s.observer.Trouble()
 	next.Asked = s.asker.Figures()
-	next.Answered = s.asker.Answered()
-	next.GoawayPorts = s.asker.GoawayPorts()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
 		next.Requests = stop.Requests{Stale: true}

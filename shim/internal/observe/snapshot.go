@@ -56,10 +56,8 @@ type Snapshot struct {
 	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
 	Trouble   string      // why Observer is not SockDiag
 
-	Asked        letgo.Figures  // the kept connections that were closed
-	CloseTrouble string         // why one could not be closed
-	Answered     []letgo.Server // that were asked what they speak
-	GoawayPorts  []uint16       // whose clients are sent GOAWAY
+	Asked        letgo.Figures // the kept connections that were closed
+	CloseTrouble string        // why one could not be closed
 
 	PathsPresent []string // the existing paths of Config.WaitGone
 	URLState     string   // what Config.WaitURL did last, as in "answers 503"; "": nothing to wait for

@@ -122,7 +122,7 @@ func (s *Stop) Figures() *Figures {
 		f.ClosedIdle, f.CameBack = &o.Asked.Closed, &o.Asked.CameBack
 	}
 	if len(s.TrafficConfig.Goaway) > 0 {
-		f.Goaway, f.GoawayTo, f.CameBack = &o.Asked.Notified, append([]uint16{}, o.GoawayPorts...), &o.Asked.CameBack
+		f.Goaway, f.GoawayTo, f.CameBack = &o.Asked.Notified, append([]uint16{}, o.Asked.GoawayPorts...), &o.Asked.CameBack
 	}
 	return f
 }

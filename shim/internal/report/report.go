@@ -34,7 +34,6 @@ type Terms struct {
 type Observation struct {
 	traffic.Sample
 	Asked           letgo.Figures
-	GoawayPorts     []uint16 // whose clients are sent GOAWAY
 	Observer        string   // the source of the samples; "": no TCP port counts
 	Blind           bool     // no source was left
 	InFlightUnknown bool     // the source does not show requests in flight
@@ -302,7 +301,7 @@ func (s *Stop) arrivals() (p phrases) {
 	var asked phrases
 	asked.add(o.Asked.Closed > 0, "%s closed while idle", counted(o.Asked.Closed, "kept connection"))
 	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s to port %s", counted(o.Asked.Notified, "connection"),
-		PortList(o.GoawayPorts))
+		PortList(o.Asked.GoawayPorts))
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
 		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
