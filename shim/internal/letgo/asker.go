@@ -49,6 +49,7 @@ type Asker struct {
 	open    int              // of those that were closed, how many the server has not closed in turn
 	clients map[netip.Addr]*client
 	servers map[netip.AddrPort]*Server
+	unasked []*Server
 
 	asked struct {
 		requests int           // on connections whose clients were asked
@@ -82,8 +83,18 @@ func (a *Asker) Figures() Figures {
 	}
 	for _, k := range a.kept {
 		if k.server.way == closing && a.inUseLately(k) {
-			f.Hindrance = max(f.Hindrance, k.hindrance())
-			f.Cycles = max(f.Cycles, int(k.server.limits[0].proof))
+			proof := k.server.limits[0].proof
+			of := NeverIdle
+			switch {
+			case !k.isNear():
+				of = FarAway
+			case proof < 0:
+				of = SeveralAtATime
+			case proof < EvenCycles:
+				of = FewCycles
+			}
+			f.Hindrance = max(f.Hindrance, of)
+			f.Cycles = max(f.Cycles, int(proof))
 		}
 	}
 	return f
@@ -100,8 +111,8 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.usual = sample.Usual
 	a.open = 0
 	for i := range sample.Others {
-		if o := &sample.Others[i]; o.Of != nil {
-			a.noteEnd(o.Of, o.State)
+		if o := &sample.Others[i]; o.Of != nil && a.kept[o.Cookie] != nil {
+			a.kept[o.Cookie].noteEnd(o.Of, o.State)
 		}
 	}
 	for _, c := range sample.Conns {
@@ -127,14 +138,6 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 		}
 		return isMissing
 	})
-}
-
-// noteEnd notes in which state a sample has shown a connection, or what the kernel keeps of it.
-func (a *Asker) noteEnd(c *ledger.Conn, state tcp.State) {
-	if k := a.kept[c.Cookie]; k != nil {
-		k.Conn = c
-		k.noteEnd(state)
-	}
 }
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
@@ -166,7 +169,7 @@ func (a *Asker) follow(c *ledger.Conn) {
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:
-		a.noteEnd(c, c.State)
+		k.noteEnd(c, c.State)
 		if !isOpen {
 			break
 		}
@@ -208,7 +211,7 @@ func (a *Asker) maySoonAsk(k *Kept) bool {
 	}
 	switch k.server.way {
 	case notice:
-		return k.mayNotify()
+		return k.Accepted && k.HasInfo
 	case closing:
 		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.limits[0].idle < a.cfg.QuietFor
 	}
@@ -255,7 +258,7 @@ const (
 // shows idle for certain.
 func (a *Asker) ToAsk() (list []*Kept) {
 	for _, k := range a.kept {
-		isWanted := k.server.way == notice && !k.asked() && k.mayNotify() && a.noneNewFor >= k.from.patience()
+		isWanted := k.server.way == notice && a.maySoonAsk(k) && a.noneNewFor >= k.from.patience()
 		if isWanted && k.Seen == a.now && k.Info.LastSent+soon >= a.leastSilence(k) {
 			list = append(list, k)
 		}
@@ -335,7 +338,7 @@ const soon = 25 * time.Millisecond
 // leastSilence returns how long the server must have sent nothing on a connection before GOAWAY is sent:
 // twice as long as its answers pause. In dense traffic no silence is waited for, but where they do.
 func (a *Asker) leastSilence(k *Kept) time.Duration {
-	if a.now-a.waitsSince() >= silentFor {
+	if a.now-a.waitsSince() >= waitForAll {
 		return 2 * k.pause
 	}
 	return max(minUnsent, 2*k.pause)

@@ -354,7 +354,8 @@ func (w *keptWorld) sample() {
 		info := &w.conns[i].Info
 		info.LastReceived, info.LastSent = info.LastReceived+25*time.Millisecond, info.LastSent+25*time.Millisecond
 		if i%2 == half {
-			info.Received, info.Sent, info.Segments, info.SentSegments = info.Received+300, info.Sent+500, info.Segments+1, info.SentSegments+1
+			info.Received, info.Sent = info.Received+300, info.Sent+500
+			info.Segments, info.SentSegments = info.Segments+1, info.SentSegments+1
 			info.LastReceived, info.LastSent = 8*time.Millisecond, time.Duration(i%8)*time.Millisecond
 		}
 		w.ledger.Observe(&w.conns[i], ledger.Clients)

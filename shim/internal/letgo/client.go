@@ -60,8 +60,6 @@ const (
 	hotIdle = 4 * time.Millisecond
 )
 
-func newLimits() limits { return limits{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}} }
-
 // note notes what a connection has shown, and for how long it had been idle before.
 func (p *limits) note(now ledger.Moment, shown evidence, idle time.Duration) {
 	for i := range p {

@@ -45,7 +45,7 @@ func TestQuestions(t *testing.T) {
 			case "asked":
 				ask()
 			case "left":
-				k.noteEnd(tcp.TimeWait)
+				k.noteEnd(k.Conn, tcp.TimeWait)
 			case "reset":
 				k.noteMissing(true)
 			case "back":

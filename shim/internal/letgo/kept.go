@@ -86,19 +86,6 @@ func (k *Kept) isNear() bool {
 	return rtt <= maxRTT && rate*roundTrips*rtt.Seconds() <= maxLoss
 }
 
-// hindrance returns why the connection is not closed.
-func (k *Kept) hindrance() Hindrance {
-	switch proof := k.server.limits[0].proof; {
-	case !k.isNear():
-		return FarAway
-	case proof < 0:
-		return SeveralAtATime
-	case proof < EvenCycles:
-		return FewCycles
-	}
-	return NeverIdle
-}
-
 // isLeaving reports whether the client has not closed in turn a connection that was closed.
 func (k *Kept) isLeaving() bool { return k.Shut && k.parting != left }
 
@@ -106,7 +93,8 @@ func (k *Kept) isLeaving() bool { return k.Shut && k.parting != left }
 // such a connection in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes
 // one on which more data arrives, and resets it; see tcp_timewait_state_process in
 // net/ipv4/tcp_minisocks.c.
-func (k *Kept) noteEnd(state tcp.State) {
+func (k *Kept) noteEnd(c *ledger.Conn, state tcp.State) {
+	k.Conn = c
 	switch {
 	case !k.isLeaving():
 	case state == tcp.FinWait2:
@@ -157,9 +145,8 @@ func (k *Kept) isUniform() bool {
 // request has come, or may have: WINDOW_UPDATEs, of 13 bytes each, follow what is sent. A request that
 // comes while another waits is that of a client that waits for no answer: the server may have sent several.
 func (k *Kept) notePause(last ledger.RequestState) {
-	const update = 13
 	in := k.In.Bytes
-	isUpdate := in == 0 || in%update == 0 && k.Info.LastReceived <= k.Info.LastSent
+	isUpdate := in == 0 || in%13 == 0 && k.Info.LastReceived <= k.Info.LastSent
 	switch {
 	case last != ledger.InFlight && k.Out.Bytes > 0 && isUpdate:
 		k.pause = max(k.pause, k.Moved-k.Before.Moved)
@@ -267,9 +254,6 @@ func (k *Kept) answered() bool {
 	isQueued := k.Unread > 0 || k.Info.NotSent > 0
 	return wasAlone && k.AtServer == ledger.Idle && k.State == tcp.Established && !isQueued
 }
-
-// mayNotify reports whether GOAWAY may be sent on the connection, at the right moment.
-func (k *Kept) mayNotify() bool { return k.State == tcp.Established && k.Accepted && k.HasInfo }
 
 // isSilent reports whether this is the moment to send GOAWAY, as the connection now is: the server has
 // read all that has come, the client has acknowledged all that was sent, and the server has been silent

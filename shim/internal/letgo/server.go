@@ -16,7 +16,6 @@ type Server struct {
 	Answer
 	way    way
 	limits limits
-	isNew  bool // is to be asked what it speaks
 }
 
 // Answer is what a server speaks, as it has answered to connections of lameduck's own.
@@ -77,13 +76,9 @@ func IsHTTP1(answer string) (is, isCertain bool) {
 }
 
 // Unasked returns the servers that are to be asked, once each.
-func (a *Asker) Unasked() (servers []*Server) {
-	for _, y := range a.servers {
-		if y.isNew {
-			y.isNew = false
-			servers = append(servers, y)
-		}
-	}
+func (a *Asker) Unasked() []*Server {
+	servers := a.unasked
+	a.unasked = nil
 	return servers
 }
 
@@ -115,16 +110,13 @@ func (y *Server) Moves() bool { return y.way == notice }
 func (a *Asker) serverOf(c *ledger.Conn) *Server {
 	y := a.servers[c.Local]
 	if y == nil {
-		y = &Server{At: c.Local, Known: c, limits: newLimits(), isNew: true}
+		y = &Server{At: c.Local, Known: c, limits: limits{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}}}
 		a.servers[c.Local] = y
+		a.unasked = append(a.unasked, y)
 	}
 	return y
 }
 
 // minUnsent is how long a server must have sent nothing before GOAWAY is sent, longer than a pause that
-// samples miss, and silentFor how long a connection is waited for on which that is so. In dense traffic
-// there may be none.
-const (
-	minUnsent = 30 * time.Millisecond
-	silentFor = time.Second
-)
+// samples miss. In dense traffic there may be no connection on which that is so.
+const minUnsent = 30 * time.Millisecond

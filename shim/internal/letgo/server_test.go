@@ -92,7 +92,8 @@ func TestIsHTTP2(t *testing.T) {
 			t.Fatal(err)
 		}
 		is, isCertain := IsHTTP2(answer)
-		if got := map[[2]bool]string{{true, true}: "yes", {false, true}: "no", {false, false}: "not yet"}[[2]bool{is, isCertain}]; got != c[1] {
+		words := map[[2]bool]string{{true, true}: "yes", {false, true}: "no", {false, false}: "not yet"}
+		if got := words[[2]bool{is, isCertain}]; got != c[1] {
 			t.Errorf("%q: %s, want %s", answer, got, c[1])
 		}
 	}

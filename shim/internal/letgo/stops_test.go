@@ -81,15 +81,17 @@ func mean(all []time.Duration) (sum time.Duration) {
 // distance, the time of a request, the lag of the balancer, and when clients look at connections.
 var kinds = []string{
 	"fifo", "lifo", // the connection of a request is that used the longest time ago, or the shortest
-	"thin",                               // few requests
-	"old 120",                            // the same, on connections that are 2 min old
-	"tails 120",                          // and the end of each answer comes 200 ms late
-	"slow 120",                           // and one request of twenty asks for a second answer, which takes 2 s
-	"shrinking",                          // a burst before TERM has made the pool larger than needed
-	"late",                               // a balancer that lets go of the pool later than of new connections
-	"far",                                // clients more than 1 ms away
-	"blind",                              // clients that do not look whether a connection has been closed
-	"shared 1", "shared 2.5", "shared 8", // many at a time on each connection, one of twenty 5 s long; the seconds before TERM
+	"thin",      // few requests
+	"old 120",   // the same, on connections that are 2 min old
+	"tails 120", // and the end of each answer comes 200 ms late
+	"slow 120",  // and one request of twenty asks for a second answer, which takes 2 s
+	"shrinking", // a burst before TERM has made the pool larger than needed
+	"late",      // a balancer that lets go of the pool later than of new connections
+	"far",       // clients more than 1 ms away
+	"blind",     // clients that do not look whether a connection has been closed
+	"shared 1",  // many at a time on each connection, one of twenty 5 s long, of clients that are 1 s old
+	"shared 2.5",
+	"shared 8",
 	"beside", // one request of twenty asks for a second answer, which takes 2 s
 	"parts",  // uploads of ten parts, each of which is answered
 	"tail",   // the end of each answer comes 200 ms late
@@ -420,9 +422,6 @@ func (p *play) arrive(l *line, took time.Duration) {
 // end is the server's end of a connection.
 func (p *play) end(l *line) {
 	if p.kind == "shared" { // the server cancels what is under way
-		if p.ended == 0 && l.working > 0 {
-			println(p.kind, p.begins.String(), p.now.String(), "cut", l.working, "in", l.Info.Segments, "out", l.Info.SentSegments, "of", len(l.peer.idle), int(l.peer.rate))
-		}
 		for ; l.working > 0; l.working-- {
 			p.lose()
 		}

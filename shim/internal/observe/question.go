@@ -29,8 +29,7 @@ const answerTime = time.Second
 // whether the kernel lets lameduck do anything with their connections.
 func (s *Sampler) askServers(now time.Time) {
 	for _, server := range s.asker.Unasked() {
-		known := server.Known
-		_, err := s.closer.Ask(known.Inode, known.Cookie, "", func(*tcp.Socket) bool { return false })
+		_, err := s.closer.Ask(server.Known.Inode, server.Known.Cookie, "", func(*tcp.Socket) bool { return false })
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
 			return
@@ -88,13 +87,11 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 // much, but for a header before (the PROXY protocol's).
 func (o *Observer) relays(fd int) (relays bool) {
 	const maxHeader = 536
-	ours, err := sockdiag.ReadSocket(fd)
-	if err == nil {
-		err = o.source.each(sockdiag.Query{States: openStates, Info: true}, func(s *tcp.Socket) {
-			more := s.Info.Sent - s.Info.Resent - (ours.Info.Sent - ours.Info.Resent)
-			isTwin := s.Info.Received == ours.Info.Received && more <= maxHeader && s.Cookie != ours.Cookie
-			relays = relays || isTwin
-		})
-	}
+	ours, _ := sockdiag.ReadSocket(fd)
+	sent := ours.Info.Sent - ours.Info.Resent
+	err := o.source.each(sockdiag.Query{States: openStates, Info: true}, func(s *tcp.Socket) {
+		header := s.Info.Sent - s.Info.Resent - sent
+		relays = relays || s.Info.Received == ours.Info.Received && header <= maxHeader && s.Cookie != ours.Cookie
+	})
 	return relays || err != nil
 }

@@ -73,7 +73,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	if cfg.asks() && cfg.Own == nil {
+	if len(cfg.Traffic.Goaway) > 0 && cfg.Own == nil { // --close-idle implies it
 		cfg.Own = health.NewConns()
 	}
 	return &Sampler{
@@ -129,10 +129,10 @@ func (s *Sampler) takeSamples() {
 		s.watching = s.snapshot.CloseTrouble == "" && (len(s.questions) > 0 || s.asker.Watching())
 		now := time.Now()
 		next := now.Add(s.pause(now, took))
-		if !s.searching && !s.slowed.Load() && s.snapshot.CloseTrouble == "" {
+		if !s.searching {
 			s.ask(next)
-			s.closer.EndRound()
 		}
+		s.closer.EndRound()
 		s.observer.Wait(next)
 	}
 }
@@ -268,7 +268,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 func (s *Sampler) judge(sample *ledger.Sample) {
 	s.tracker.Judge(sample, s.asker.Silence())
 	s.snapshot.Sample = s.tracker.Sample()
-	if s.cfg.asks() {
+	if len(s.cfg.Traffic.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}
 }

@@ -32,9 +32,6 @@ type Config struct {
 	Wake func() // called after each snapshot is sent
 }
 
-// asks reports whether clients that keep connections are asked to choose again.
-func (c *Config) asks() bool { return c.Traffic.CloseIdle || len(c.Traffic.Goaway) > 0 }
-
 // Values of Snapshot.Observer.
 const (
 	SockDiag = "sock_diag" // sock_diag(7), the best observer
