@@ -34,7 +34,9 @@ func (s *Sampler) askServers(now time.Time) {
 			s.snapshot.CloseTrouble = err.Error()
 			return
 		}
-		s.questions = append(s.questions, &question{server: server})
+		if !s.slowed.Load() {
+			s.questions = append(s.questions, &question{server: server})
+		}
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *question) bool {
 		done := s.step(q, now)
@@ -58,7 +60,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 	err := q.talk.Step()
 	answer := string(q.talk.Answer())
 	yes, isCertain := is(answer)
-	isLate := now.After(q.until)
+	isLate := now.After(q.until) || s.slowed.Load() // a server that stops waits for the connection
 	switch {
 	case !isCertain && err == nil && !q.talk.IsOver() && !isLate:
 		return false

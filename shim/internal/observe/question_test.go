@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,22 @@ func openObserver(t *testing.T) *Observer {
 	return o
 }
 
+// TestHoldOver: when the hold is over no server is asked, and a question that waits ends at once.
+func TestHoldOver(t *testing.T) {
+	l := server("127.0.0.1:0", []string{"never", "never"})
+	defer l.Close()
+	s := &Sampler{cfg: Config{Own: health.NewConns()}, observer: openObserver(t)}
+	q := &question{server: &letgo.Server{At: l.Addr().(*net.TCPAddr).AddrPort()}}
+	now := time.Now()
+	if s.step(q, now) || s.step(q, now.Add(answerTime)) {
+		t.Error("the question does not wait")
+	}
+	s.slowed.Store(true)
+	if !s.step(q, now) || q.Else == "" {
+		t.Errorf("the question waits: %+v", q.Answer)
+	}
+}
+
 // TestUnreachable: nothing listens, an address that is not ours, nobody accepts, and addresses of both kinds.
 func TestUnreachable(t *testing.T) {
 	gone := server("127.0.0.1:0", nil)
@@ -186,6 +203,29 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%s: %s", address, words(answer))
 		}
 		l.Close()
+	}
+}
+
+// TestFirewall: a rule that drops or rejects what comes over loopback is a no.
+func TestFirewall(t *testing.T) {
+	l := server("127.0.0.1:0", []string{"settings", "closes"})
+	defer l.Close()
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	nft := func(line string) {
+		out, err := exec.Command("nft", line).CombinedOutput()
+		if err != nil {
+			t.Skipf("nft %s: %v: %s", line, err, out)
+		}
+	}
+	nft("add table ip t")
+	defer nft("delete table ip t")
+	nft("add chain ip t o { type filter hook output priority 0 ; }")
+	for rule, want := range map[string]string{"drop": "no answer", "reject with tcp reset": "connection refused", "accept": "HTTP/2 alone"} {
+		nft("flush chain ip t o")
+		nft(fmt.Sprintf("add rule ip t o oif lo tcp dport %d %s", at.Port(), rule))
+		if answer, took := asked(t, at, openObserver(t)); words(answer) != want || took > 1500*time.Millisecond {
+			t.Errorf("%s: %s in %v, want %s", rule, words(answer), took, want)
+		}
 	}
 }
 
