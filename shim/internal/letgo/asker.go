@@ -52,6 +52,7 @@ type Asker struct {
 	unasked []*Server
 
 	asked struct {
+		at       ledger.Moment // the latest question
 		requests int           // on connections whose clients were asked
 		lastAt   ledger.Moment // the last of them
 	}
@@ -142,8 +143,7 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
-	moved := k.Moved
-	return ledger.IsOpen(&k.Socket) && moved > ledger.Trigger && a.now-moved < a.cfg.QuietFor
+	return ledger.IsOpen(&k.Socket) && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
 }
 
 // noteNew notes a new connection.
@@ -225,11 +225,7 @@ const giveUp = 4
 // waitsSince returns since when the next question waits for its moment: the latest question, or a
 // second after the latest new connection.
 func (a *Asker) waitsSince() ledger.Moment {
-	since := a.now - a.noneNewFor + time.Second
-	for _, p := range a.clients {
-		since = max(since, p.asked)
-	}
-	return since
+	return max(a.now-a.noneNewFor+time.Second, a.asked.at)
 }
 
 // Watching reports whether samples should be frequent.
@@ -357,7 +353,7 @@ func (k *Kept) Word() string {
 func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
 	p := k.from
 	p.away++
-	p.asked = a.now
+	p.asked, a.asked.at = a.now, a.now
 	a.addRequests(k.requests)
 	if word := k.Word(); word != "" {
 		k.NoteNotice(now, a.usual, len(word))
