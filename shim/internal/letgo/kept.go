@@ -125,20 +125,14 @@ func (k *Kept) noteMissing(isReset bool) {
 // saidGoodbye reports whether the server has sent a few more bytes before it closed the connection:
 // an alert of TLS.
 func (k *Kept) saidGoodbye() bool {
-	if k.Fate != ledger.Closed {
-		return false
-	}
-	before := &k.Was.Info
-	in, out := k.Received-before.Received, k.Sent-(before.Sent-before.Resent)
-	return out > 0 && max(in, out) <= ledger.MaxControlBytes
+	return k.Fate == ledger.Closed && k.Out.Bytes > 0 && max(k.In.Bytes, k.Out.Bytes) <= ledger.MaxControlBytes
 }
 
 // isUniform reports whether all requests in the life of the connection had as many bytes as the latest, and
 // they and their answers the same numbers of segments: none was a part of another, and none waits.
 func (k *Kept) isUniform() bool {
 	n := k.Received / max(k.in, 1)
-	return n >= uniformCycles && k.Received%k.in == 0 && k.Info.Segments%uint32(n)+k.Info.SentSegments%uint32(n) == 0 &&
-		k.Info.SentSegments > 0
+	return n >= uniformCycles && k.Received%k.in == 0 && k.Info.Segments%uint32(n)+k.Info.SentSegments%uint32(n) == 0
 }
 
 // notePause notes how long answers pause. What is sent after a silence is the rest of an answer, unless a
