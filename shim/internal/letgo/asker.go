@@ -133,11 +133,11 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	isReset := sample.Uncounted != nil || sample.Resets != a.resets[0]
 	a.resets = [2]uint64{a.resets[1], sample.Resets}
 	maps.DeleteFunc(a.kept, func(_ uint64, k *Kept) bool {
-		isMissing := k.Listed != a.now
-		if isMissing {
-			k.noteMissing(isReset)
+		if k.Listed == a.now {
+			return false
 		}
-		return isMissing
+		k.noteMissing(isReset)
+		return true
 	})
 }
 
@@ -320,12 +320,18 @@ func (a *Asker) mayClose(p *client) bool {
 	return a.open <= a.figures.Closed-a.open && p.mayBeAsked(a.now, a.noneNewFor)
 }
 
-// MayAsk reports whether this is the moment to ask the client on a connection of ToAsk, as now is.
+// MayAsk reports whether this is the moment to ask the client on a connection of ToAsk, as now is. Before
+// GOAWAY the server has read all that has come, the client has acknowledged all that was sent, and the
+// server has been silent. A server that had more of a frame to send would have sent it, as long as the
+// kernel takes bytes: it takes them when none is unacknowledged. So do Go's net/http and grpc-go (a buffer
+// is flushed to its end), nghttp2 and Node (one loop writes until EAGAIN), Netty and hyper (writev of a
+// flush), and C-core (sendmsg of all that is queued). A server that computes or waits in the midst of a
+// frame would break that, and one that has no processor at that moment: see closer.Ask.
 func (a *Asker) MayAsk(k *Kept, now *tcp.Socket) bool {
 	if k.server.way == closing {
 		return a.mayClose(k.from) && k.IsIdle(now)
 	}
-	return k.isSilent(now, a.leastSilence(k))
+	return now.State == tcp.Established && now.Unread == 0 && now.Unsent == 0 && now.Info.LastSent >= a.leastSilence(k)
 }
 
 // soon is within how long after a sample GOAWAY may be sent.

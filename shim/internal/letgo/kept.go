@@ -21,7 +21,8 @@ type Kept struct {
 	cycle   cycle
 	clean   int // clean cycles in a row, less those needed before the connection may be closed
 
-	pause time.Duration // the longest in an answer, an eighth less for each without
+	answer uint64        // bytes sent since the last request
+	pause  time.Duration // the longest in an answer, an eighth less for each without
 
 	parting
 }
@@ -135,19 +136,32 @@ func (k *Kept) isUniform() bool {
 	return n >= uniformCycles && k.Received%k.in == 0 && k.Info.Segments%uint32(n)+k.Info.SentSegments%uint32(n) == 0
 }
 
+// isControl reports whether so many bytes may be WINDOW_UPDATEs of HTTP/2, and a PING.
+func isControl(n uint64) bool { return n <= ledger.MaxControlBytes && (n%13 == 0 || n%13 == 4) }
+
 // notePause notes how long answers pause. What is sent after a silence is the rest of an answer, unless a
-// request has come, or may have: WINDOW_UPDATEs, of 13 bytes each, follow what is sent. A request that
-// comes while another waits is that of a client that waits for no answer: the server may have sent several.
+// request has come, or may have: control frames follow what is sent, and may come before an answer. A
+// request that comes while another waits is that of a client that waits for no answer: the server may have
+// sent several.
 func (k *Kept) notePause(last ledger.RequestState) {
-	in := k.In.Bytes
-	isUpdate := in == 0 || in%13 == 0 && k.Info.LastReceived <= k.Info.LastSent
+	in, out := k.In.Bytes, k.Out.Bytes
 	switch {
-	case last != ledger.InFlight && k.Out.Bytes > 0 && isUpdate:
-		k.pause = max(k.pause, k.Moved-k.Before.Moved)
-	case last != ledger.InFlight && in > 0:
-		k.pause -= k.pause / 8
-	case last == ledger.InFlight && k.Out.Bytes == 0 && in > ledger.MaxControlBytes:
+	case out == 0 && in == 0:
+		return
+	case in == 0, out > 0 && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
+		if !isControl(k.answer) {
+			k.pause = max(k.pause, k.Moved-k.Before.Moved)
+		}
+		k.answer += out
+		return
+	case last == ledger.InFlight && out == 0 && in > ledger.MaxControlBytes:
 		k.pause = 0
+	default:
+		k.pause -= k.pause / 8
+	}
+	k.answer = 0
+	if k.AtServer != ledger.InFlight {
+		k.answer = out
 	}
 }
 
@@ -163,7 +177,8 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
 		mixed = unequal
 	}
-	isOne := segments <= perRequest(&k.Info)
+	usual := perRequest(&k.Info)
+	isOne := segments <= usual
 	isNext := last != ledger.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
 	if in > 0 {
 		k.requests++
@@ -193,7 +208,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	case out == 0, sentSegments <= 1 && k.Info.LastSent < k.Info.LastReceived:
 		// A body in parts, or several requests at a time.
 		gap := now - k.Info.LastReceived - before.Moved
-		if gap > maxHeadGap || gap > minIdle && perRequest(&k.Info) == 1 {
+		if gap > maxHeadGap || gap > minIdle && usual == 1 {
 			k.cycle = overlaps
 			k.clean = -severalCycles
 			shown = doubt
@@ -247,18 +262,6 @@ func (k *Kept) answered() bool {
 	wasAlone := isClear && k.clean >= 0 && !k.isSmall()
 	isQueued := k.Unread > 0 || k.Info.NotSent > 0
 	return wasAlone && k.AtServer == ledger.Idle && k.State == tcp.Established && !isQueued
-}
-
-// isSilent reports whether this is the moment to send GOAWAY, as the connection now is: the server has
-// read all that has come, the client has acknowledged all that was sent, and the server has been silent
-// for so long. A server that had more of a frame to send would have sent
-// it, as long as the kernel takes bytes: it takes them when none is unacknowledged. So do Go's net/http
-// and grpc-go (a buffer is flushed to its end), nghttp2 and Node (one loop writes until EAGAIN), Netty
-// and hyper (writev of a flush), and C-core (sendmsg of all that is queued). A server that computes or
-// waits in the midst of a frame would break that, and one that has no processor at that moment: see
-// closer.Ask.
-func (k *Kept) isSilent(now *tcp.Socket, least time.Duration) bool {
-	return now.State == tcp.Established && now.Unread == 0 && now.Unsent == 0 && now.Info.LastSent >= least
 }
 
 // idleFor returns how long no byte had moved in the latest sample.
