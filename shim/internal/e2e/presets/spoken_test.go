@@ -2,6 +2,7 @@ package presets_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -112,6 +113,9 @@ func TestSpoken(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer client.Close()
+				if c["case"] == "httpd" { // which has connections without a byte wait (TCP_DEFER_ACCEPT)
+					io.WriteString(client, "\r\n")
+				}
 				if flag == "--goaway=auto" && c["speaks"] != "relay" {
 					says = ""
 				}
