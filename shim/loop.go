@@ -190,9 +190,15 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		}
 		l.log(Warn, "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
-	for _, server := range s.Asked.Answered[len(l.sample.Asked.Answered):] {
-		text, isWarning := report.Spoken(&server, l.plan.Goaway)
-		l.log(map[bool]Level{true: Warn, false: Info}[isWarning], "%s", text)
+	for i := len(l.sample.Asked.Answered); i < len(s.Asked.Answered); i++ {
+		level := Info
+		text, isWarning := report.Spoken(s.Asked.Answered[:i+1], l.plan.Goaway)
+		if isWarning {
+			level = Warn
+		}
+		if text != "" {
+			l.log(level, "%s", text)
+		}
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
 	switch {

@@ -120,8 +120,13 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 		if c.Side != ledger.Clients || c.Fate != ledger.Shown && c.Fate != ledger.Closed || !a.follows(c.Local.Port()) {
 			continue
 		}
-		if c.First && c.New {
-			a.noteNew(c.Remote.Addr())
+		peer := c.Remote.Addr()
+		if p := a.clients[peer]; c.First && c.New && p != nil && p.away > 0 {
+			p.noteBack()
+			a.figures.CameBack++
+			if peer.IsLoopback() {
+				a.figures.InPod++
+			}
 		}
 		a.follow(c)
 	}
@@ -144,17 +149,6 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
 	return ledger.IsOpen(&k.Socket) && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
-}
-
-// noteNew notes a new connection.
-func (a *Asker) noteNew(peer netip.Addr) {
-	if p := a.clients[peer]; p != nil && p.away > 0 {
-		p.noteBack()
-		a.figures.CameBack++
-		if peer.IsLoopback() {
-			a.figures.InPod++
-		}
-	}
 }
 
 // follow notes what has happened on a connection. One without a cookie, or that no sample has

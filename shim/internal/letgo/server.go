@@ -98,7 +98,7 @@ func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 		y.way = never
 	}
 	a.figures.Answered = append(a.figures.Answered, *y)
-	if y.Moves() {
+	if y.Moves() && !slices.Contains(a.figures.GoawayPorts, y.At.Port()) {
 		a.figures.GoawayPorts = append(a.figures.GoawayPorts, y.At.Port())
 	}
 }
