@@ -139,8 +139,11 @@ func (k *Kept) isUniform() bool {
 // isControl reports whether so many bytes may be WINDOW_UPDATEs of HTTP/2, and a PING.
 func isControl(n uint64) bool { return n <= ledger.MaxControlBytes && (n%13 == 0 || n%13 == 4) }
 
+// minRefresh is for how many bytes a client sends WINDOW_UPDATE at least: Go's net/http.
+const minRefresh = 4 << 10
+
 // notePause notes how long answers pause. What is sent after a silence is the rest of an answer, unless a
-// request has come, or may have: control frames follow what is sent, and may come before an answer. A
+// request has come: control frames follow what is sent, and may come before an answer. A
 // request that comes while another waits is that of a client that waits for no answer: the server may have
 // sent several.
 func (k *Kept) notePause(last ledger.RequestState) {
@@ -148,7 +151,7 @@ func (k *Kept) notePause(last ledger.RequestState) {
 	switch {
 	case out == 0 && in == 0:
 		return
-	case in == 0, out > 0 && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
+	case in == 0, out >= minRefresh && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
 		if !isControl(k.answer) {
 			k.pause = max(k.pause, k.Moved-k.Before.Moved)
 		}
