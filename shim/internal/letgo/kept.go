@@ -152,7 +152,7 @@ func (k *Kept) notePause(last ledger.RequestState) {
 	case out == 0 && in == 0:
 		return
 	case in == 0, out >= minRefresh && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
-		if !isControl(k.answer) {
+		if !isControl(k.answer) && !isControl(out) {
 			k.pause = max(k.pause, k.Moved-k.Before.Moved)
 		}
 		k.answer += out
