@@ -167,11 +167,10 @@ func (a *Asker) follow(c *ledger.Conn) {
 		if !isOpen {
 			break
 		}
-		before := k.requests
 		shown, idle := k.update(a.now)
 		k.server.limits.note(a.now, shown, idle)
-		if k.asked() && k.requests > before {
-			a.addRequests(k.requests - before)
+		if k.asked() && k.In.Bytes > 0 {
+			a.addRequests(1)
 		}
 		if k.isLeaving() {
 			a.open++
