@@ -16,6 +16,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // loop is the one goroutine that waits, decides, acts, signals and reaps.
@@ -176,7 +177,9 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		l.log(Warn, "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
-	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), s.Scope.Ports.Has)
+	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), func(port uint16) bool {
+		return port == traffic.AutoGoaway || s.Scope.Ports.Has(port)
+	})
 	if isFirst := l.sample.Began.IsZero(); isFirst && len(others) > 0 && s.Scope.Complete {
 		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))
 	}
@@ -190,9 +193,15 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		}
 		l.log(Warn, "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
-	if len(s.NotHTTP2) > len(l.sample.NotHTTP2) {
-		l.log(Warn, "--goaway (LAMEDUCK_GOAWAY): what is spoken on port %s seems not to be HTTP/2 without TLS: "+
-			"nothing more is sent there", report.PortList(s.NotHTTP2))
+	for i := len(l.sample.Asked.Answered); i < len(s.Asked.Answered); i++ {
+		level := Info
+		text, isWarning := report.Spoken(s.Asked.Answered[:i+1], l.plan.Goaway)
+		if isWarning {
+			level = Warn
+		}
+		if text != "" {
+			l.log(level, "%s", text)
+		}
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
 	switch {

@@ -57,6 +57,7 @@ const (
 	TTOU = sig.TTOU
 	STOP = sig.STOP
 
+	AutoGoaway       = traffic.AutoGoaway    // --goaway
 	AutoPreset       = preset.Auto           // --preset
 	NoTerminationLog = plan.NoTerminationLog // --termination-log
 )

@@ -33,7 +33,7 @@ var walls = map[string]string{
 	"shim/internal/health":     "check unix",
 	"shim/internal/lastresort": "proc sig sigcatch",
 	"shim/internal/ledger":     "pure: hash/maphash net/netip slices time tcp",
-	"shim/internal/letgo":      "pure: cmp net/netip slices time ledger tcp",
+	"shim/internal/letgo":      "pure: cmp maps net/netip slices strings time ledger tcp",
 	"shim/internal/observe":    "alive check closer health ledger letgo procfs scope sockdiag stop tcp traffic unix",
 	"shim/internal/plan":       "pure: cmp errors fmt math net/netip slices strings time check preset quote report sig stop traffic",
 	"shim/internal/preset":     "pure: cmp embed fmt path slices strconv strings sync time sig stop",

@@ -9,7 +9,8 @@ import (
 //go:embed kept.txt
 var kept string
 
-// Contenders of lab kept: CloseIdle, or Goaway for HTTP/2 without TLS, is compared with AtLull.
+// Contenders of lab kept: CloseIdle, or Goaway for clients of HTTP/2 without TLS, is compared with AtLull.
+// CloseIdle finds the servers of gRPC by itself.
 const (
 	AtLull    = "--until=quiet --quiet-for=1s"
 	CloseIdle = "--until=quiet --close-idle"
@@ -20,7 +21,7 @@ const (
 // settled and quiet are shorter than by default, which changes no loss.
 func contenders(clients string) []string {
 	asks := CloseIdle
-	if strings.Contains(clients, " h2c:") || strings.Contains(clients, " grpc:") {
+	if strings.Contains(clients, " h2c:") { // some of these servers speak HTTP/1, too
 		asks = Goaway
 	}
 	return []string{"sleep=8s", "--until=settled --quiet-for=1s", AtLull, asks}

@@ -37,6 +37,7 @@ var readers = map[string]reader{
 	"onstop":   one(parseOnStop),
 	"url":      one(parseURL),
 	"ports":    list(parsePort),
+	"goaway":   list(parseGoaway),
 	"peers":    list(parsePeer),
 	"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
 	"rewrites": list(shim.ParseRewrite),
@@ -188,6 +189,18 @@ func parsePort(text string) (uint16, error) {
 		return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535", text)
 	}
 	return uint16(port), nil
+}
+
+// parseGoaway reads a port, or auto.
+func parseGoaway(text string) (uint16, error) {
+	if text == "auto" {
+		return shim.AutoGoaway, nil
+	}
+	port, err := parsePort(text)
+	if err != nil {
+		err = fmt.Errorf("%w, or auto", err)
+	}
+	return port, err
 }
 
 // parsePeer reads an address or a range of addresses.

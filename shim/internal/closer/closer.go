@@ -17,7 +17,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Closer acts on connections in rounds: calls of ShutDown and Write, and then EndRound. Between
+// Closer acts on connections in rounds: calls of Ask, and then EndRound. Between
 // two rounds no descriptor is open.
 type Closer struct {
 	// WholePIDNamespace means that all processes of our PID namespace may be ours, rather
@@ -42,40 +42,41 @@ type holder struct {
 // all processes.
 const searchInterval = time.Second
 
-// ShutDown closes the connection with the inode and the cookie for reading, if isIdle says so
-// of its present state. The server then reads the end of the stream after all that has
-// arrived, as if the client had left. ShutDown reports whether that was done. An error means
+// Ask asks the client of the connection with the inode and the cookie to choose again, if may says so
+// of its present state: by a word that is written as if by the server, or, without one, by closing the
+// connection for reading. The server then reads the end of the stream after all that has
+// arrived, as if the client had left. Ask reports whether that was done. An error means
 // that lameduck may not do that; without an error the next round may try again. A connection
 // that no process of ours holds is left alone: it has been closed since the sample, unless a
 // later sample shows it again. Then a process holds it whose descriptors cannot be read, if
 // there is one.
-func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
-	return c.find(inode, cookie, func(_ holder, fd int, s *tcp.Socket) bool {
-		return isIdle(s) && unix.Shutdown(fd, unix.SHUT_RD) == nil
+func (c *Closer) Ask(inode uint32, cookie uint64, word string, may func(*tcp.Socket) bool) (done bool, err error) {
+	return c.find(inode, cookie, func(h holder, fd int, s *tcp.Socket) bool {
+		switch {
+		case !may(s), word != "" && !c.rests(h, fd, s):
+			return false
+		case word == "":
+			return unix.Shutdown(fd, unix.SHUT_RD) == nil
+		}
+		n, err := unix.SendmsgN(fd, []byte(word), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		return err == nil && n == len(word)
 	})
 }
 
-// Write writes b into a connection, as if the server had, if mayWrite says so of the present
-// state. The server must not stand in the midst of what it writes, between two system calls: no
-// thread of a process that has a descriptor has work to do, those that wait for a processor included,
-// and no byte has been sent or received while that was found out. The results are those of ShutDown.
-func (c *Closer) Write(inode uint32, cookie uint64, b []byte, mayWrite func(*tcp.Socket) bool) (done bool, err error) {
-	return c.find(inode, cookie, func(h holder, fd int, s *tcp.Socket) bool {
-		isAwake := func(pid int) bool {
-			p, err := c.root.Process(pid)
-			return err == nil && !p.Dead() && !c.root.IsAsleep(pid)
-		}
-		if !mayWrite(s) || !c.root.IsAsleep(h.pid) || slices.ContainsFunc(h.others, isAwake) {
-			return false
-		}
-		now, err := sockdiag.ReadSocket(fd)
-		if err != nil || now.Unread > 0 || now.Unsent > 0 ||
-			now.Info.Sent != s.Info.Sent || now.Info.Received != s.Info.Received {
-			return false
-		}
-		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		return err == nil && n == len(b)
-	})
+// rests reports whether the server does not stand in the midst of what it writes, between two system
+// calls: no thread of a process that has a descriptor has work to do, those that wait for a processor
+// included, and no byte has been sent or received while that was found out.
+func (c *Closer) rests(h holder, fd int, before *tcp.Socket) bool {
+	isAwake := func(pid int) bool {
+		p, err := c.root.Process(pid)
+		return err == nil && !p.Dead() && !c.root.IsAsleep(pid)
+	}
+	if !c.root.IsAsleep(h.pid) || slices.ContainsFunc(h.others, isAwake) {
+		return false
+	}
+	now, err := sockdiag.ReadSocket(fd)
+	return err == nil && now.Unread == 0 && now.Unsent == 0 &&
+		now.Info.Sent == before.Info.Sent && now.Info.Received == before.Info.Received
 }
 
 // find calls act with a descriptor of the connection, and with its present state.

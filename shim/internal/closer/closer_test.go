@@ -88,7 +88,7 @@ func TestShutDown(t *testing.T) {
 	c := conn.closer(os.Getpid(), int(conn.server.Fd()))
 	before := testutil.LowestFree()
 	var seen tcp.Socket
-	done, err := c.ShutDown(conn.inode, conn.cookie, func(now *tcp.Socket) bool { seen = *now; return true })
+	done, err := c.Ask(conn.inode, conn.cookie, "", func(now *tcp.Socket) bool { seen = *now; return true })
 	c.EndRound()
 	if !done || err != nil || seen.Unread != 1 {
 		t.Errorf("done %v, error %v, of %+v", done, err, seen)
@@ -112,7 +112,7 @@ func TestLeftAlone(t *testing.T) {
 	pid, fd := os.Getpid(), int(conn.server.Fd())
 	leaves := func(what string, c *Closer, cookie uint64, idle bool) {
 		t.Helper()
-		done, err := c.ShutDown(conn.inode, cookie, func(*tcp.Socket) bool { return idle })
+		done, err := c.Ask(conn.inode, cookie, "", func(*tcp.Socket) bool { return idle })
 		c.EndRound()
 		if done || err != nil {
 			t.Errorf("%s: done %v, error %v", what, done, err)
@@ -173,7 +173,7 @@ func TestWrite(t *testing.T) {
 	isSilent := func(now *tcp.Socket) bool { return now.Unsent == 0 && now.Info.LastSent >= 5*time.Millisecond }
 	frames, last := 0, ""
 	for written := 0; written < 20; {
-		done, err := c.Write(conn.inode, conn.cookie, []byte("ours\n"), isSilent)
+		done, err := c.Ask(conn.inode, conn.cookie, "ours\n", isSilent)
 		c.EndRound()
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestWriteKeptBack(t *testing.T) {
 	beginFrame := func(*tcp.Socket) bool {
 		return unix.Send(int(conn.server.Fd()), []byte("begin"), unix.MSG_MORE) == nil
 	}
-	done, err := c.Write(conn.inode, conn.cookie, []byte("ours"), beginFrame)
+	done, err := c.Ask(conn.inode, conn.cookie, "ours", beginFrame)
 	c.EndRound()
 	if done || err != nil {
 		t.Errorf("written: %v, error %v", done, err)
@@ -247,7 +247,7 @@ nobody's: false process N runs as another user, or is not dumpable: run all proc
 // shutDownOwn prints why a connection of this process cannot be closed.
 func shutDownOwn() {
 	conn := connect()
-	fmt.Println(conn.closer(os.Getpid(), int(conn.server.Fd())).ShutDown(conn.inode, conn.cookie, always))
+	fmt.Println(conn.closer(os.Getpid(), int(conn.server.Fd())).Ask(conn.inode, conn.cookie, "", always))
 }
 
 // search prints what becomes of connections beside processes whose descriptors cannot be read: they
@@ -256,7 +256,7 @@ func shutDownOwn() {
 func search() {
 	var c Closer
 	shutDown := func(what string, inode uint32, cookie uint64) {
-		done, err := c.ShutDown(inode, cookie, always)
+		done, err := c.Ask(inode, cookie, "", always)
 		fmt.Println(what, done, err)
 	}
 	conn := connect()

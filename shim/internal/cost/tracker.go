@@ -289,7 +289,7 @@ func (t *Tracker) resets(number uint16) bool {
 // the latest sample decides, and else that sample. A few bytes on which the server has closed at once are
 // the client's answer to a few of the server, as when a WebSocket is closed.
 func (t *Tracker) wasCut(c *ledger.Conn) bool {
-	received, sent := c.Received-c.Before.Received, c.Sent-c.Before.Sent
+	received, sent := c.In.Bytes, c.Out.Bytes
 	isFew := received > 0 && max(received, sent) <= ledger.MaxControlBytes
 	if isFew && c.Sent > 0 && c.Info.LastReceived < atOnce+2*c.Info.RTT {
 		return false

@@ -40,13 +40,9 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 }
 
 func (p *Conns) askAt(r *check.Request, to netip.AddrPort, deadline time.Time) (status int, err error) {
-	fd, err := newSocket(to)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
-	defer p.markClosed(fd)
-	return exchange(fd, func() error { return p.connectTarget(fd, to) }, requestOf(r, r.Path), deadline)
+	t := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path))
+	defer t.End("")
+	return t.exchange(deadline)
 }
 
 // askUnix is Ask for a Unix socket: the longest part of the path that is one.
@@ -63,14 +59,14 @@ func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 		defer unix.Close(fd)
 		connect := func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: r.Path[:end]}) }
 		path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-		return exchange(fd, connect, requestOf(r, path), deadline)
+		return newTalk(fd, connect, []byte(requestOf(r, path))).exchange(deadline)
 	}
 	return 0, unix.ECONNREFUSED
 }
 
 // requestOf returns a request for a path as it is sent.
-func requestOf(r *check.Request, path string) []byte {
-	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: lameduck\r\nConnection: close\r\n"+
+func requestOf(r *check.Request, path string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: lameduck\r\nConnection: close\r\n"+
 		"Content-Length: 0\r\n\r\n", r.Method, path, r.Host)
 }
 
@@ -78,37 +74,29 @@ func requestOf(r *check.Request, path string) []byte {
 // closed while bytes come would be reset.
 const closeTime = time.Second
 
-// exchange connects a socket, sends a request, and returns the status of the answer.
-func exchange(fd int, connect func() error, request []byte, deadline time.Time) (status int, err error) {
-	for err = connect(); err != nil; err = connect() {
-		switch {
-		case err != unix.EINPROGRESS && err != unix.EALREADY:
-			return 0, err
-		case !await(fd, false, true, deadline):
-			return 0, errors.New("no connection")
-		}
-	}
-	up := flow{buf: request, end: len(request)}
-	down := flow{buf: make([]byte, bufferLen)}
+// exchange returns the status of the answer.
+func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 	for status == 0 {
-		up.write(fd)
-		if _, err = down.read(fd); err != nil {
+		if err = t.Step(); err != nil {
 			return 0, err
 		}
 		var isWhole bool
-		status, isWhole = statusOf(string(down.buf[:down.end]))
+		status, isWhole = statusOf(string(t.Answer()))
 		switch {
 		case status > 0:
-		case isWhole || !down.canRead():
+		case isWhole || t.connected && !t.down.canRead():
 			return 0, errors.New("no answer in HTTP/1")
-		case !await(fd, true, !up.isEmpty(), deadline):
+		case await(t.FD, t.connected, !t.connected || !t.up.isEmpty(), deadline):
+		case t.connected:
 			return 0, errors.New("no answer")
+		default:
+			return 0, errors.New("no connection")
 		}
 	}
 	deadline = time.Now().Add(closeTime)
-	for err == nil && !down.eof && await(fd, true, false, deadline) {
-		down.end = 0
-		_, err = down.read(fd)
+	for err == nil && !t.down.eof && await(t.FD, true, false, deadline) {
+		t.down.end = 0
+		_, err = t.down.read(t.FD)
 	}
 	return status, nil
 }

@@ -55,13 +55,13 @@ type Conn struct {
 	Side     Side
 	First    bool // no earlier sample has shown the connection
 	New      bool // came after the trigger
-	Shut     bool // for reading, as lameduck notes: the program may leave unread what still comes
-	Notified bool // lameduck has asked the client by bytes of its own to open no further stream
-	Memo     any  // what package letgo keeps of the connection, and nobody else reads
+	Shut     bool // by NoteShut
+	Notified bool // by NoteNotice
 
 	// The counters are the highest that were shown.
 	Received uint64 // bytes
 	Sent     uint64 // bytes, those sent again counted once
+	In, Out  Data   // since the sample before
 	Accepted bool   // by the program
 	Served   bool   // the program has read or sent a byte since the sample before
 	Unseen   bool   // bytes may have moved that the source does not show
@@ -70,6 +70,7 @@ type Conn struct {
 	SendsSince Moment        // the first byte sent after the last one received, as samples show; 0: none
 	SendPause  time.Duration // the longest pause since then between bytes sent, as samples show
 	Request    RequestState  // of the last request
+	AtServer   RequestState  // the same as the program knows it: what it has sent need not be acknowledged
 	WaitsSince Moment        // when the last byte moved before that waited, PINGs aside
 	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
 	Waited     time.Duration // the longest silence of the last request in the hold
@@ -90,12 +91,17 @@ type decision struct{ isMade, isOwn bool }
 // Before is what the sample before showed of a connection.
 type Before struct {
 	Activity
-	Seen                   Moment
-	Received, Sent         uint64
-	Segments, SentSegments uint32
-	Unread, Unsent         uint32
-	Accepted               bool
-	Open                   bool // see IsOpen
+	Seen           Moment
+	Unread, Unsent uint32
+	Accepted       bool
+	Open           bool // see IsOpen
+	AtServer       RequestState
+}
+
+// Data is what has moved in one direction.
+type Data struct {
+	Bytes    uint64
+	Segments uint32
 }
 
 // IsOpen reports whether the program may still answer: a peer that has closed its end may wait
@@ -115,10 +121,9 @@ func (c *Conn) LastOpen() *tcp.Socket {
 // kernel keeps only the peer's address: bytes may have moved unseen. Bytes sent again are no
 // activity. Nor are bytes sent before the first one received, a greeting.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{
-		c.Activity, c.Seen, c.Received, c.Sent, c.Info.Segments, c.Info.SentSegments, c.Unread, c.Unsent, c.Accepted,
-		IsOpen(&c.Socket),
-	}
+	c.Before = Before{c.Activity, c.Seen, c.Unread, c.Unsent, c.Accepted, IsOpen(&c.Socket), c.AtServer}
+	received, sent := c.Received, c.Sent
+	c.In.Segments, c.Out.Segments = s.Info.Segments-c.Info.Segments, s.Info.SentSegments-c.Info.SentSegments
 	if c.Before.Open && !IsOpen(s) {
 		was := c.Socket
 		c.Was = &was
@@ -126,6 +131,7 @@ func (c *Conn) update(s *tcp.Socket, now Moment) {
 	c.Socket = *s
 	c.Received = max(c.Received, s.Info.Received)
 	c.Sent = max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
+	c.In.Bytes, c.Out.Bytes = c.Received-received, c.Sent-sent
 	c.Accepted = c.Accepted || s.Inode != 0
 	c.Served, c.Unseen = false, false
 	c.move(s, now)
@@ -145,8 +151,8 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 		}
 		return
 	}
-	received := c.Received > before.Received
-	sent := c.Sent > before.Sent
+	received := c.In.Bytes > 0
+	sent := c.Out.Bytes > 0
 	if received && !ReceivedNothing(s) {
 		c.Moved = max(c.Moved, now-c.Info.LastReceived)
 	}
@@ -167,7 +173,7 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 	if pause := c.Moved - before.Moved; received && before.Moved != 0 && pause >= minPause {
 		c.Paused += pause
 	}
-	read := isKnown && uint64(c.Unread)+before.Received < c.Received+uint64(before.Unread)
+	read := isKnown && uint64(c.Unread) < c.In.Bytes+uint64(before.Unread)
 	c.Served = read || sent
 }
 

@@ -187,7 +187,7 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	}
 	l.setPingPong(c, s)
 	c.update(s, y.Now)
-	if c.Received != c.Before.Received {
+	if c.In.Bytes > 0 {
 		c.Waited = 0 // the next request has come
 	}
 	c.Fate = Shown
@@ -197,6 +197,7 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	if side == Clients {
 		y.Usual.Learn(s)
 		c.judge(y.Usual)
+		c.AtServer = c.atServer(y.Usual)
 		c.noteSilence(y.Now, l.cfg.MaxTie)
 	}
 }

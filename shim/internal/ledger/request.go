@@ -109,6 +109,31 @@ func (u *Usual) answered(info *tcp.Info) bool {
 	return info.PureACKs <= u.PureACKs || info.SentSegments <= info.Segments+1
 }
 
+// atServer returns the state of the last request without the ACK of the answer, which a client may delay by
+// 40 ms.
+func (c *Conn) atServer(usual Usual) RequestState {
+	state := c.Request
+	switch {
+	case !c.HasInfo:
+		return Tie
+	case c.Unread == 0 && c.Unsent > 0 && (c.Info.NotSent == 0 || !IsOpen(&c.Socket)):
+		state = LastRequest(&c.Socket, usual)
+	}
+	if state == Tie && c.IsEven() {
+		return Idle
+	}
+	return state
+}
+
+// IsEven reports whether every request in the life of the connection seems answered: all had the same
+// number of segments, as had all answers. An answer that is to come, or several requests in one
+// segment, would leave a remainder.
+func (c *Conn) IsEven() bool {
+	few := min(c.Info.Segments, c.Info.SentSegments)
+	many := max(c.Info.Segments, c.Info.SentSegments)
+	return few > 0 && many%few == 0 && few > 4*(many/few)
+}
+
 // maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
 // is gone: some 12 s, since the kernel doubles the time between two from 0.2 s on.
 const maxRetries = 6
@@ -187,8 +212,12 @@ func (c *Conn) judge(usual Usual) {
 	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, alone, c.Received, c.Sent, s.Info.Segments}
 }
 
-// NoteNotice notes that lameduck has written n bytes into the connection, as now was: they are no
-// activity, and answer no request.
+// NoteShut notes that lameduck has closed the connection for reading: the program may leave unread what
+// still comes.
+func (c *Conn) NoteShut() { c.Shut = true }
+
+// NoteNotice notes that lameduck has written n bytes into the connection, as now was, to ask the client to
+// open no further stream: they are no activity, and answer no request.
 func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
 	before := *c
 	before.Socket = *now

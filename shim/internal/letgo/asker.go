@@ -2,6 +2,7 @@ package letgo
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -15,7 +16,26 @@ type Figures struct {
 	Closed   int // kept connections that were closed while idle
 	Notified int // connections on which GOAWAY was sent
 	CameBack int // of their peers, how many have connected since
+	InPod    int // of these, over loopback: a proxy
+
+	Hindrance Hindrance // why no kept connection in use was closed
+	Cycles    int       // if FewCycles: clean so far
+
+	Answered    []Server // that were asked what they speak
+	GoawayPorts []uint16 // of these, whose clients are sent GOAWAY
 }
+
+// Hindrance is why kept connections are not closed.
+type Hindrance uint8
+
+// The hindrances. Of several connections the last of these counts.
+const (
+	NotHindered    Hindrance = iota // or none is in use
+	FarAway                         // the clients
+	SeveralAtATime                  // requests on a connection, as it seems
+	FewCycles                       // of EvenCycles
+	NeverIdle                       // for long enough
+)
 
 // Asker follows the connections that clients keep, from sample to sample.
 type Asker struct {
@@ -25,16 +45,15 @@ type Asker struct {
 	usual      ledger.Usual  // in the latest sample
 	resets     [2]uint64     // ledger.Rest.Resets of the latest two complete samples: an event is a sample late
 
-	kept    []*Kept
+	kept    map[uint64]*Kept // by cookie
+	open    int              // of those that were closed, how many the server has not closed in turn
 	clients map[netip.Addr]*client
-	ports   map[uint16]*port
-
-	http2       []*HTTP2
-	spoken      map[uint16]*spoken // by port
-	wantedSince ledger.Moment      // GOAWAY may be sent, and was not; 0: on no connection
+	servers map[netip.AddrPort]*Server
+	unasked []*Server
 
 	asked struct {
-		requests int           // on closed connections
+		at       ledger.Moment // the latest question
+		requests int           // on connections whose clients were asked
 		lastAt   ledger.Moment // the last of them
 	}
 	figures Figures
@@ -44,129 +63,125 @@ type Asker struct {
 type Config struct {
 	QuietFor  time.Duration // how long silence must last
 	CloseIdle bool          // kept connections are closed while they are idle
-	Goaway    []uint16      // the ports on which GOAWAY is sent instead
+	Goaway    []uint16      // the ports on which GOAWAY is sent instead, where HTTP/2 is spoken
 }
+
+// Auto is no port: in Config.Goaway it stands for those on which nothing but HTTP/2 is spoken.
+const Auto = 0
 
 // New returns an Asker.
 func New(cfg Config) *Asker {
 	return &Asker{
-		cfg: cfg, clients: map[netip.Addr]*client{}, ports: map[uint16]*port{}, spoken: map[uint16]*spoken{},
+		cfg: cfg, kept: map[uint64]*Kept{}, clients: map[netip.Addr]*client{}, servers: map[netip.AddrPort]*Server{},
 	}
 }
 
 // Figures returns the figures up to the latest sample.
-func (a *Asker) Figures() Figures { return a.figures }
+func (a *Asker) Figures() Figures {
+	f := a.figures
+	if f.Closed > 0 {
+		return f
+	}
+	for _, k := range a.kept {
+		if k.server.way == closing && a.inUseLately(k) {
+			proof := k.server.limits[0].proof
+			of := NeverIdle
+			switch {
+			case !k.isNear():
+				of = FarAway
+			case proof < 0:
+				of = SeveralAtATime
+			case proof < EvenCycles:
+				of = FewCycles
+			}
+			f.Hindrance = max(f.Hindrance, of)
+			f.Cycles = max(f.Cycles, int(proof))
+		}
+	}
+	return f
+}
+
+// follows reports whether clients that keep connections to a port may be asked to choose again.
+func (a *Asker) follows(port uint16) bool {
+	return a.cfg.CloseIdle || slices.Contains(a.cfg.Goaway, Auto) || slices.Contains(a.cfg.Goaway, port)
+}
 
 // Update tells the Asker about a sample, and for how long nothing new had come.
 func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
 	a.usual = sample.Usual
+	a.open = 0
 	for i := range sample.Others {
-		if o := &sample.Others[i]; o.Of != nil {
-			noteEnd(o.Of, o.State)
+		if o := &sample.Others[i]; o.Of != nil && a.kept[o.Cookie] != nil {
+			a.kept[o.Cookie].noteEnd(o.Of, o.State)
 		}
 	}
 	for _, c := range sample.Conns {
-		switch {
-		case c.Side != ledger.Clients || c.Fate != ledger.Shown && c.Fate != ledger.Closed:
+		if c.Side != ledger.Clients || c.Fate != ledger.Shown && c.Fate != ledger.Closed || !a.follows(c.Local.Port()) {
 			continue
-		case c.First && c.New:
-			a.noteNew(c.Remote.Addr())
 		}
-		switch {
-		case slices.Contains(a.cfg.Goaway, c.Local.Port()):
-			a.followHTTP2(c)
-		case a.cfg.CloseIdle:
-			a.follow(c)
+		peer := c.Remote.Addr()
+		if p := a.clients[peer]; c.First && c.New && p != nil && p.away > 0 {
+			p.noteBack()
+			a.figures.CameBack++
+			if peer.IsLoopback() {
+				a.figures.InPod++
+			}
 		}
+		a.follow(c)
 	}
 	a.noneNewFor = 0
 	if sample.Incomplete {
 		return
 	}
 	a.noneNewFor = noneNewFor
-	a.endHTTP2()
 	isReset := sample.Uncounted != nil || sample.Resets != a.resets[0]
 	a.resets = [2]uint64{a.resets[1], sample.Resets}
-	a.kept = slices.DeleteFunc(a.kept, func(k *Kept) bool {
-		isMissing := k.Listed != a.now || k.Memo != any(k)
-		if isMissing {
-			k.noteMissing(isReset)
-			k.Memo = nil
+	maps.DeleteFunc(a.kept, func(_ uint64, k *Kept) bool {
+		if k.Listed == a.now {
+			return false
 		}
-		return isMissing
+		k.noteMissing(isReset)
+		return true
 	})
-}
-
-// noteEnd notes in which state a sample has shown a connection, or what the kernel keeps of it.
-func noteEnd(c *ledger.Conn, state tcp.State) {
-	if k, isKept := c.Memo.(*Kept); isKept {
-		k.Conn = c
-		k.noteEnd(state)
-	}
-}
-
-// count returns how many kept connections are such.
-func (a *Asker) count(is func(*Kept) bool) (n int) {
-	for _, k := range a.kept {
-		if is(k) {
-			n++
-		}
-	}
-	return n
 }
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
-	moved := k.Moved
-	return ledger.IsOpen(&k.Socket) && moved > ledger.Trigger && a.now-moved < a.cfg.QuietFor
-}
-
-// noteNew notes a new connection.
-func (a *Asker) noteNew(peer netip.Addr) {
-	if p := a.clients[peer]; p != nil && p.away > 0 {
-		p.noteBack()
-		a.figures.CameBack++
-	}
+	return ledger.IsOpen(&k.Socket) && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
 }
 
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
 func (a *Asker) follow(c *ledger.Conn) {
-	noteEnd(c, c.State)
-	k, isKept := c.Memo.(*Kept)
-	switch isOpen := ledger.IsOpen(&c.Socket); {
-	case !isKept && isOpen && c.Cookie != 0:
-		k = &Kept{Conn: c, request: requestOf(c), since: a.now, cycle: unequal}
-		c.Memo = k
-		a.kept = append(a.kept, k)
-		a.portOf(k)
-	case isKept && isOpen:
-		before := k.requests
+	k := a.kept[c.Cookie]
+	isOpen := ledger.IsOpen(&c.Socket)
+	switch {
+	case k == nil && isOpen && c.Cookie != 0:
+		k = &Kept{
+			Conn: c, server: a.serverOf(c), from: a.clientAt(c.Remote.Addr()), since: a.now, cycle: unequal,
+		}
+		a.kept[c.Cookie] = k
+	case k != nil:
+		k.noteEnd(c, c.State)
+		if !isOpen {
+			break
+		}
 		shown, idle := k.update(a.now)
-		a.portOf(k).note(a.now, shown, idle)
-		if k.client != nil {
-			a.addRequests(k.requests - before)
+		k.server.limits.note(a.now, shown, idle)
+		if k.asked() && k.In.Bytes > 0 {
+			a.addRequests(1)
+		}
+		if k.isLeaving() {
+			a.open++
 		}
 	}
 }
 
-// addRequests counts requests on closed connections.
+// addRequests counts requests on connections whose clients were asked.
 func (a *Asker) addRequests(n int) {
-	if n > 0 {
-		a.asked.requests += n
-		a.asked.lastAt = a.now
-	}
-}
-
-func (a *Asker) portOf(k *Kept) *port {
-	number := k.Local.Port()
-	p := a.ports[number]
-	if p == nil {
-		p = newPort()
-		a.ports[number] = p
-	}
-	return p
+	a.asked.requests += n
+	a.asked.lastAt = a.now
 }
 
 // clientAt returns the client at an address.
@@ -177,36 +192,43 @@ func (a *Asker) clientAt(peer netip.Addr) *client {
 	return a.clients[peer]
 }
 
-func (a *Asker) clientOf(k *Kept) *client { return a.clientAt(k.Remote.Addr()) }
-
 // watchFor is how long before the first question connections are watched: in dense traffic that
-// is time for the cycles that a port has to show.
+// is time for the cycles that a server has to show.
 const watchFor = time.Second
 
-// maySoonClose reports whether a connection is in use, and may soon be closed while it is idle.
-func (a *Asker) maySoonClose(k *Kept) bool {
-	p := a.clientOf(k)
-	return k.client == nil && a.inUseLately(k) && k.State == tcp.Established && k.isNear() && p.reset < maxReset &&
-		a.noneNewFor >= p.patience()-watchFor && a.portOf(k)[0].idle < a.cfg.QuietFor
+// maySoonAsk reports whether the client of a connection may soon be asked: one that is in use may be
+// closed while it is idle.
+func (a *Asker) maySoonAsk(k *Kept) bool {
+	if k.asked() || k.State != tcp.Established || a.noneNewFor < k.from.patience()-watchFor {
+		return false
+	}
+	switch k.server.way {
+	case notice:
+		return k.Accepted && k.HasInfo
+	case closing:
+		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.limits[0].idle < a.cfg.QuietFor
+	}
+	return false
 }
 
 // giveUp is for how many times quietFor connections are watched of which none can be closed: that
 // costs some percent of a processor.
 const giveUp = 4
 
-// waitsSince returns since when the next question waits for an idle connection: the latest question,
-// or a second after the latest new connection.
+// waitsSince returns since when the next question waits for its moment: the latest question, or a
+// second after the latest new connection.
 func (a *Asker) waitsSince() ledger.Moment {
-	since := a.now - a.noneNewFor + time.Second
-	for _, p := range a.clients {
-		since = max(since, p.asked)
-	}
-	return since
+	return max(a.now-a.noneNewFor+time.Second, a.asked.at)
 }
 
 // Watching reports whether samples should be frequent.
 func (a *Asker) Watching() bool {
-	return a.now-a.waitsSince() < giveUp*a.cfg.QuietFor && slices.ContainsFunc(a.kept, a.maySoonClose)
+	for _, k := range a.kept {
+		if a.maySoonAsk(k) {
+			return a.now-a.waitsSince() < giveUp*a.cfg.QuietFor
+		}
+	}
+	return false
 }
 
 // A client's next request goes to the connection that has been idle the longest, or the shortest.
@@ -220,27 +242,51 @@ const (
 	waitForAll    = time.Second
 )
 
-// Idle returns the kept connections that are idle for certain, for MayClose. The first are those
-// whose idle time is the median.
-func (a *Asker) Idle() []*Kept {
-	var idle []*Kept // by idle time
+// ToAsk returns the connections on which the client may be asked, for MayAsk: those on which GOAWAY may
+// be sent soon, in random order, since there may not be time for all; and those that the latest sample
+// shows idle for certain.
+func (a *Asker) ToAsk() (list []*Kept) {
 	for _, k := range a.kept {
-		if a.isIdle(k) {
-			byTime := func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) }
-			at, _ := slices.BinarySearchFunc(idle, k, byTime)
-			idle = slices.Insert(idle, at, k)
+		isWanted := k.server.way == notice && a.maySoonAsk(k) && a.noneNewFor >= k.from.patience()
+		if isWanted && k.Seen == a.now && k.Info.LastSent+soon >= a.leastSilence(k) {
+			list = append(list, k)
 		}
 	}
+	for _, p := range a.clients {
+		if a.mayClose(p) {
+			return append(list, a.idle()...)
+		}
+	}
+	return list
+}
+
+// manyIdle is more idle connections than can be closed until the next sample. Which they are is random.
+const manyIdle = 1000
+
+// idle returns the connections that may be closed, of those that are idle. The first are those whose idle
+// time is the median.
+func (a *Asker) idle() (may []*Kept) {
+	var idle []*Kept
+	for _, k := range a.kept {
+		if len(idle) == manyIdle {
+			break
+		}
+		if k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
+			idle = append(idle, k)
+		}
+	}
+	slices.SortFunc(idle, func(a, b *Kept) int {
+		return cmp.Or(cmp.Compare(a.idleFor(), b.idleFor()), cmp.Compare(a.Cookie, b.Cookie))
+	})
 	waited := a.now - a.waitsSince()
 	end := (len(idle) + 3) / 4
 	if waited >= waitForOthers {
 		end = 0
 	}
-	var may []*Kept
 	for i, k := range idle {
 		isEnd := min(i, len(idle)-1-i) < end
 		isReserved := isEnd && k.idleFor() < rarelyIdle
-		if !isReserved && k.isNear() && a.portOf(k).permits(k, waited >= waitForAll) {
+		if !isReserved && k.isNear() && k.server.limits.permits(k, waited >= waitForAll) {
 			may = append(may, k)
 		}
 	}
@@ -259,36 +305,75 @@ func fromTheMiddle[T any](list []T) (ordered []T) {
 	return ordered
 }
 
-// isIdle reports whether the latest sample shows an idle connection that was not closed.
-func (a *Asker) isIdle(k *Kept) bool { return k.Seen == a.now && k.client == nil && k.answered() }
-
-// MayClose reports whether a connection of Idle may be closed after the latest sample: the client
+// mayClose reports whether a connection of a client may be closed after the latest sample: the client
 // may be asked, and of the connections that were closed no more than one is open beyond those
 // that the server has closed in turn. A server may keep connections whose clients seem to have
 // left, and answer no more.
-func (a *Asker) MayClose(k *Kept) bool {
-	open := a.count(func(k *Kept) bool { return k.client != nil && ledger.IsOpen(&k.Socket) && k.Seen == a.now })
-	p := a.clientOf(k)
-	leaving := 0
-	if a.now-p.asked < slowToLeave {
-		leaving = a.count(func(k *Kept) bool { return k.client == p && k.isLeaving() })
-	}
-	return open <= a.figures.Closed-open && p.mayBeAsked(leaving, a.noneNewFor)
+func (a *Asker) mayClose(p *client) bool {
+	return a.open <= a.figures.Closed-a.open && p.mayBeAsked(a.now, a.noneNewFor)
 }
 
-// NoteClosed notes that a connection has been closed for reading. That is done once.
-func (a *Asker) NoteClosed(k *Kept) {
-	p := a.clientOf(k)
-	p.noteClosed(a.now)
-	k.client = p
-	a.figures.Closed++
+// MayAsk reports whether this is the moment to ask the client on a connection of ToAsk, as now is. Before
+// GOAWAY the server has read all that has come, the client has acknowledged all that was sent, and the
+// server has been silent. A server that had more of a frame to send would have sent it, as long as the
+// kernel takes bytes: it takes them when none is unacknowledged. So do Go's net/http and grpc-go (a buffer
+// is flushed to its end), nghttp2 and Node (one loop writes until EAGAIN), Netty and hyper (writev of a
+// flush), and C-core (sendmsg of all that is queued). A server that computes or waits in the midst of a
+// frame would break that, and one that has no processor at that moment: see closer.Ask.
+func (a *Asker) MayAsk(k *Kept, now *tcp.Socket) bool {
+	if k.server.way == closing {
+		return a.mayClose(k.from) && k.IsIdle(now)
+	}
+	return now.State == tcp.Established && now.Unread == 0 && now.Unsent == 0 && now.Info.LastSent >= a.leastSilence(k)
+}
+
+// soon is within how long after a sample GOAWAY may be sent.
+const soon = 25 * time.Millisecond
+
+// leastSilence returns how long the server must have sent nothing on a connection before GOAWAY is sent:
+// twice as long as its answers pause. In dense traffic no silence is waited for, but where they do.
+func (a *Asker) leastSilence(k *Kept) time.Duration {
+	if a.now-a.waitsSince() >= waitForAll {
+		return 2 * k.pause
+	}
+	return max(minUnsent, 2*k.pause)
+}
+
+// Word returns what is to be sent on a connection to ask the client, GOAWAY; "": the connection is to be
+// closed for reading.
+func (k *Kept) Word() string {
+	if k.server.way == notice {
+		return Goaway
+	}
+	return ""
+}
+
+// NoteAsked notes that the client was asked on a connection, as now was. That is done once.
+func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
+	p := k.from
+	p.away++
+	p.asked, a.asked.at = a.now, a.now
 	a.addRequests(k.requests)
+	if word := k.Word(); word != "" {
+		k.NoteNotice(now, a.usual, len(word))
+		a.figures.Notified++
+		return
+	}
+	k.NoteShut()
+	a.figures.Closed++
+	a.open++
+	p.stay++
 }
 
 // AwaitsClients reports whether samples should have sockets in TIME_WAIT: those of clients that
 // have closed connections in turn.
 func (a *Asker) AwaitsClients() bool {
-	return slices.ContainsFunc(a.kept, (*Kept).isLeaving)
+	for _, p := range a.clients {
+		if p.stay > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // The silence after the last byte on connections that were closed.

@@ -23,7 +23,7 @@ var s = world.Seconds
 func askerIn(w *world.World) *Asker {
 	w.CloseIdle = true
 	a := New(Config{QuietFor: cmp.Or(w.QuietFor, s(3)), CloseIdle: true})
-	w.Then = func(h *world.Hold, _ time.Duration) { a.Update(h.Latest, h.Sample().NoneNewFor) }
+	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.Sample().NoneNewFor, Answer{}) }
 	w.Pause = func() time.Duration {
 		if a.Watching() {
 			return s(0.025)
@@ -33,15 +33,29 @@ func askerIn(w *world.World) *Asker {
 	return a
 }
 
-// byCookie returns the kept connection with a cookie, nil without one.
-func (a *Asker) byCookie(cookie int) *Kept {
-	for _, k := range a.kept {
-		if k.Cookie == uint64(cookie) {
-			return k
+// updateAndAnswer is Update; servers that are to be asked answer at once.
+func (a *Asker) updateAndAnswer(sample *ledger.Sample, noneNewFor time.Duration, answer Answer) {
+	a.Update(sample, noneNewFor)
+	for _, y := range a.Unasked() {
+		a.NoteAnswer(y, answer)
+	}
+}
+
+// limitsOf returns the limits of the server on a port, or others if none is followed.
+func (a *Asker) limitsOf(port uint16) *limits {
+	for at, y := range a.servers {
+		if at.Port() == port {
+			return &y.limits
 		}
 	}
-	return nil
+	return &limits{}
 }
+
+// ask asks the client of a connection as MayAsk permits, for the caller.
+func (a *Asker) ask(k *Kept) { a.NoteAsked(k, &k.Socket) }
+
+// byCookie returns the kept connection with a cookie, nil without one.
+func (a *Asker) byCookie(cookie int) *Kept { return a.kept[uint64(cookie)] }
 
 // TestCycles: as many connections are idle for certain.
 func TestCycles(t *testing.T) {
@@ -58,9 +72,9 @@ func TestCycles(t *testing.T) {
 			}
 			w.Poll = cmp.Or(w.Poll, s(0.025))
 			w.Until(r.At, r.Cond)
-			a.ports[80][0].proof, a.ports[81] = enoughCycles, cmp.Or(a.ports[81], &port{})
-			a.ports[81][0].proof = enoughCycles
-			if got := fmt.Sprint(len(a.Idle())); got != r.Want {
+			a.limitsOf(80)[0].proof = enoughCycles
+			a.limitsOf(81)[0].proof = enoughCycles
+			if got := fmt.Sprint(len(a.idle())); got != r.Want {
 				t.Errorf("%s, want %s", got, r.Want)
 			}
 		})
@@ -84,11 +98,11 @@ func TestEnds(t *testing.T) {
 		}
 		a := askerIn(&w)
 		w.Until(s(3.15), world.Conditions["any"])
-		a.ports[80][0].proof = enoughCycles
+		a.limitsOf(80)[0].proof = enoughCycles
 		var got []string
 		for _, since := range []time.Duration{waitForOthers, waitForOthers - 1} {
-			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}
-			got = append(got, strconv.Itoa(len(a.Idle())))
+			a.asked.at = a.now - since
+			got = append(got, strconv.Itoa(len(a.idle())))
 		}
 		if got := strings.Join(got, " "); got != cells[1] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[1])
@@ -102,11 +116,11 @@ func TestHot(t *testing.T) {
 	a := askerIn(&w)
 	w.Pause = func() time.Duration { return s(0.025) }
 	w.Until(s(3.32), world.Conditions["any"])
-	for proof, want := range map[float64]int{evenCycles - 1: 0, evenCycles: 1} {
-		a.ports[80] = &port{{idle: minIdle, proof: enoughCycles}, {idle: hotIdle, proof: proof}}
+	for proof, want := range map[float64]int{EvenCycles - 1: 0, EvenCycles: 1} {
+		*a.limitsOf(80) = limits{{idle: minIdle, proof: enoughCycles}, {idle: hotIdle, proof: proof}}
 		for _, since := range []time.Duration{waitForAll - 1, waitForAll} {
-			a.clients[netip.MustParseAddr("10.0.0.7")] = &client{asked: a.now - since}
-			if got := len(a.Idle()); got != want && since == waitForAll || got > 0 && since < waitForAll {
+			a.asked.at = a.now - since
+			if got := len(a.idle()); got != want && since == waitForAll || got > 0 && since < waitForAll {
 				t.Errorf("%v after the latest question, with a proof of %v: %d, want %d", since, proof, got, want)
 			}
 		}
@@ -130,8 +144,8 @@ func TestNoteClosed(t *testing.T) {
 		open=4 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100`)
 	a := askerIn(&w)
 	_, tr := w.Until(s(3.9), world.Conditions["any"]) // last used at 3.1, 3.2, 3.3, 3.4 and 3.5
-	a.ports[80][0].proof = enoughCycles
-	idle := a.Idle()
+	a.limitsOf(80)[0].proof = enoughCycles
+	idle := a.idle()
 	if len(idle) != 5 {
 		t.Fatalf("%d idle, want 5", len(idle))
 	}
@@ -157,16 +171,16 @@ func TestNoteClosed(t *testing.T) {
 			t.Errorf("%s: idle", name)
 		}
 	}
-	a.NoteClosed(first)
+	a.ask(first)
 	w.Sample(tr, s(3.95))
-	if n := len(a.Idle()); n != 4 {
+	if n := len(a.idle()); n != 4 {
 		t.Errorf("then %d idle, want 4", n)
 	}
 	w.Sample(tr, s(4.02))
-	if slices.ContainsFunc(a.Idle(), a.MayClose) {
+	if len(a.ToAsk()) > 0 {
 		t.Error("connections may be closed although new ones come")
 	}
-	if got := a.Figures(); got != (Figures{Closed: 1, CameBack: 1}) {
+	if got := a.Figures(); got.Closed != 1 || got.CameBack != 1 {
 		t.Errorf("%+v, want 1 and 1", got)
 	}
 }
@@ -181,15 +195,14 @@ func TestServerKeepsClosed(t *testing.T) {
 	mayClose := func(now float64, want bool) {
 		t.Helper()
 		w.Sample(tr, s(now))
-		if a.MayClose(a.byCookie(3)) != want {
+		if a.mayClose(a.byCookie(3).from) != want {
 			t.Errorf("at %v s another may be closed: %v, want %v", now, !want, want)
 		}
 	}
 	mayClose(3.95, true)
-	a.ports[80][0].proof = enoughCycles
-	first := a.Idle()[0]
-	a.NoteClosed(first)
-	first.Shut = true
+	a.limitsOf(80)[0].proof = enoughCycles
+	first := a.idle()[0]
+	a.ask(first)
 	kept := &w.Lives[first.Cookie-1]
 	kept.Moves = slices.DeleteFunc(kept.Moves, func(m world.Move) bool { return m.At > s(3.95) })
 	mayClose(4, false)
@@ -228,18 +241,18 @@ func TestClientKeepsClosed(t *testing.T) {
 	conn := func(id int) *Kept { return a.byCookie(id + 1) }
 	want := func(id int, may bool, when string) {
 		t.Helper()
-		if a.MayClose(conn(id)) != may {
+		if a.mayClose(conn(id).from) != may {
 			t.Errorf("%s: connection %d may be closed: %v, want %v", when, id, !may, may)
 		}
 	}
-	a.NoteClosed(conn(0))
+	a.ask(conn(0))
 	show(tcp.FinWait2, 0)
 	want(1, false, "the client keeps the connection")
 	want(4, true, "a client of another peer does")
 	show(tcp.TimeWait, 0)
 	want(1, true, "the client has closed the connection")
-	a.NoteClosed(conn(1))
-	a.NoteClosed(conn(4))
+	a.ask(conn(1))
+	a.ask(conn(4))
 	show(tcp.FinWait2, 1, 4)
 	want(2, true, "one of two is closed")
 	w.Lives[1].Close, w.Lives[4].Close = now, now
@@ -247,7 +260,7 @@ func TestClientKeepsClosed(t *testing.T) {
 	show(tcp.FinWait2)
 	want(2, true, "one of two was used once more")
 	want(5, true, "the only one was used once more")
-	a.NoteClosed(conn(2))
+	a.ask(conn(2))
 	show(tcp.FinWait2, 2)
 	w.Lives[2].Close = now
 	w.Resets++
@@ -258,4 +271,81 @@ func TestClientKeepsClosed(t *testing.T) {
 	}
 	show(tcp.FinWait2)
 	want(3, false, "two were used once more")
+}
+
+// BenchmarkPass is what a sample costs of kept connections of which half are idle; or of which none may be
+// closed, since their clients hesitate: one of each of them has been closed, and is open.
+func BenchmarkPass(b *testing.B) {
+	for _, hesitate := range []bool{true, false} {
+		for _, n := range []int{1_000, 10_000, 30_000} {
+			b.Run(fmt.Sprintf("hesitate=%v/%d", hesitate, n), func(b *testing.B) {
+				w := newKeptWorld(n, hesitate)
+				for b.Loop() {
+					w.pass()
+				}
+			})
+		}
+	}
+}
+
+// keptWorld has connections that talk in turn, half of them idle, and whose clients hesitate.
+type keptWorld struct {
+	*Asker
+	ledger *ledger.Ledger
+	conns  []tcp.Socket
+	at     time.Duration
+}
+
+func newKeptWorld(n int, hesitate bool) *keptWorld {
+	w := &keptWorld{
+		Asker:  New(Config{QuietFor: s(4), CloseIdle: true}),
+		ledger: ledger.New(ledger.Config{Start: world.Start, Late: s(1), MaxTie: s(9)}),
+	}
+	for i := range n {
+		peer := netip.AddrFrom4([4]byte{10, 0, byte(i % (n / 8) >> 8), byte(i % (n / 8))}) // eight of each client
+		w.conns = append(w.conns, tcp.Socket{
+			State: tcp.Established, Inode: 1, Cookie: uint64(i + 1), HasInfo: true,
+			Local: netip.MustParseAddrPort("10.0.0.99:80"), Remote: netip.AddrPortFrom(peer, uint16(1000+i%60_000)),
+			Info: tcp.Info{Received: 500, Sent: 900, Segments: 5, SentSegments: 5, LastReceived: s(9), LastSent: s(9)},
+		})
+	}
+	for range 10 {
+		w.sample()
+	}
+	w.limitsOf(80)[0].proof = enoughCycles
+	for _, k := range w.kept {
+		if hesitate && k.from.stay == 0 && k.answered() {
+			w.ask(k)
+		}
+	}
+	w.sample()
+	if idle := len(w.idle()); idle < min(n, manyIdle)/10 {
+		panic(fmt.Sprint(idle, " are idle"))
+	}
+	return w
+}
+
+// sample takes a sample, before which a half of the connections has had a request and its answer.
+func (w *keptWorld) sample() {
+	w.at += 25 * time.Millisecond
+	half := int(w.at/(25*time.Millisecond)) % 2
+	w.ledger.Begin(world.Start.Add(w.at))
+	for i := range w.conns {
+		info := &w.conns[i].Info
+		info.LastReceived, info.LastSent = info.LastReceived+25*time.Millisecond, info.LastSent+25*time.Millisecond
+		if i%2 == half {
+			info.Received, info.Sent = info.Received+300, info.Sent+500
+			info.Segments, info.SentSegments = info.Segments+1, info.SentSegments+1
+			info.LastReceived, info.LastSent = 8*time.Millisecond, time.Duration(i%8)*time.Millisecond
+		}
+		w.ledger.Observe(&w.conns[i], ledger.Clients)
+	}
+	w.updateAndAnswer(w.ledger.End(ledger.Rest{}), w.at, Answer{})
+}
+
+// pass is what the Asker does of a sample.
+func (w *keptWorld) pass() {
+	w.Update(w.ledger.End(ledger.Rest{}), w.at)
+	w.Watching()
+	w.ToAsk()
 }

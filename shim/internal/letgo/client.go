@@ -11,6 +11,7 @@ import (
 type client struct {
 	away  int           // such connections for which the peer has not connected again
 	left  int           // closed by the client in turn, since it has connected again last
+	stay  int           // closed, and not by the client in turn
 	reset int           // whose client seems to have used the connection once more
 	back  int           // answers that the balancer has not let go
 	asked ledger.Moment // the latest question, 0 since the latest of these answers
@@ -33,13 +34,9 @@ func (p *client) patience() time.Duration {
 // the client has not closed in turn. One more of these may be open than it has closed, so each
 // round is twice as large: some clients notice the end of a connection only when they send the
 // next request, which is lost.
-func (p *client) mayBeAsked(leaving int, noneNewFor time.Duration) bool {
-	return leaving <= p.left && p.reset < maxReset && noneNewFor >= p.patience()
-}
-
-func (p *client) noteClosed(now ledger.Moment) {
-	p.away++
-	p.asked = now
+func (p *client) mayBeAsked(now ledger.Moment, noneNewFor time.Duration) bool {
+	isLeaving := p.stay > p.left && now-p.asked < slowToLeave
+	return !isLeaving && p.reset < maxReset && noneNewFor >= p.patience()
 }
 
 // noteBack notes that the client has connected again.
@@ -52,9 +49,9 @@ func (p *client) noteBack() {
 	}
 }
 
-// port is how long connections to a port have to be idle before they are closed: usually, and those
+// limits are how long connections to a server have to be idle before they are closed: usually, and those
 // that are never idle for so long, the last of a pool, which have all its requests.
-type port [2]limit
+type limits [2]limit
 
 // The shortest of these times: several jiffies, and longer than most answers that are written in
 // parts pause; and a jiffy, which takes more proof.
@@ -63,17 +60,15 @@ const (
 	hotIdle = 4 * time.Millisecond
 )
 
-func newPort() *port { return &port{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}} }
-
 // note notes what a connection has shown, and for how long it had been idle before.
-func (p *port) note(now ledger.Moment, shown evidence, idle time.Duration) {
+func (p *limits) note(now ledger.Moment, shown evidence, idle time.Duration) {
 	for i := range p {
 		p[i].note(now, shown, idle)
 	}
 }
 
 // permits reports whether a connection may be closed after the time that it has been idle for.
-func (p *port) permits(k *Kept, isHot bool) bool {
+func (p *limits) permits(k *Kept, isHot bool) bool {
 	return p[0].permits(k) || isHot && p[1].permits(k)
 }
 
@@ -84,20 +79,30 @@ type limit struct {
 	proof   float64       // that requests come one at a time: clean cycles, less enoughCycles for each doubt
 }
 
-// enoughCycles is how many clean cycles a port has to show before a connection is closed, and
-// evenCycles before one is that is even. As measured, where one of 20 requests takes 5 s beside
+// enoughCycles is how many clean cycles a server has to show before a connection is closed, and
+// EvenCycles before one is that is even. As measured, where one of 20 requests takes 5 s beside
 // others, nearly all stops cut some 25 requests after 50 cycles, and 5 of 66 stops after 100 to 120.
 // In thin traffic a cycle counts as those that would have come at thinRate, as thinCycles at most:
 // the end of a slow answer is seen by itself, and few are cut.
 const (
 	enoughCycles = 150
-	evenCycles   = enoughCycles / 2
+	EvenCycles   = enoughCycles / 2
 	thinRate     = 12 // a second
 	thinCycles   = 3
 )
 
+// thinIdle is how long a connection has been idle that is closed after few cycles, since all in its life
+// were alike: uniformCycles at least. Where one request of twenty is slow, one of them was slow in 95 of 100
+// lives, and uploads that are answered part by part have fewer parts.
+const (
+	thinIdle      = 200 * time.Millisecond
+	uniformCycles = 60
+)
+
 func (l *limit) permits(k *Kept) bool {
-	return k.idleFor() >= l.idle && (l.proof >= enoughCycles || isEven(k.Conn) && l.proof >= evenCycles)
+	isEnough := l.proof >= enoughCycles || k.IsEven() && l.proof >= EvenCycles
+	isThin := k.idleFor() >= thinIdle && l.proof >= 2*thinCycles && k.isUniform()
+	return k.idleFor() >= l.idle && (isEnough || isThin)
 }
 
 // note notes what a connection has shown, and for how long it had been idle before. A connection is

@@ -38,28 +38,24 @@ func TestQuestions(t *testing.T) {
 		asked left back asked left back asked left back asked left back  | 4s   | 1
 	`) {
 		p := &client{}
-		leaving := 0
+		ask := func() { p.asked, p.away, p.stay = 1, p.away+1, p.stay+1 }
 		for event := range strings.FieldsSeq(cells[0]) {
-			k := &Kept{Conn: &ledger.Conn{}, client: p}
+			k := &Kept{Conn: &ledger.Conn{Shut: true}, from: p}
 			switch event {
 			case "asked":
-				p.noteClosed(1)
-				leaving++
+				ask()
 			case "left":
-				k.noteEnd(tcp.TimeWait)
-				leaving--
+				k.noteEnd(k.Conn, tcp.TimeWait)
 			case "reset":
 				k.noteMissing(true)
-				leaving--
 			case "back":
 				p.noteBack()
 			}
 		}
 		noneNewFor, _ := time.ParseDuration(cells[1])
 		n := 0
-		for ; p.mayBeAsked(leaving, noneNewFor); n++ {
-			p.noteClosed(1)
-			leaving++
+		for ; p.mayBeAsked(1, noneNewFor); n++ {
+			ask()
 		}
 		if want := int(cells[2][0] - '0'); n != want {
 			t.Errorf("%q: %d, want %d", cells, n, want)
@@ -85,8 +81,8 @@ func TestGoodbye(t *testing.T) {
 		_, tr := w.Until(s(3.9), world.Conditions["any"])
 		l := &w.Lives[0]
 		l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
-		a.NoteClosed(a.byCookie(1))
-		p := a.byCookie(1).client
+		a.ask(a.byCookie(1))
+		p := a.byCookie(1).from
 		if c.lingers {
 			l.State, l.Shown.NoInfo = tcp.FinWait2, true
 			w.Sample(tr, s(3.92))
@@ -111,11 +107,11 @@ func TestSlowToLeave(t *testing.T) {
 	w := world.Parse("talks=-0.9; talks=-0.8")
 	a := askerIn(&w)
 	_, tr := w.Until(s(3.9), world.Conditions["any"])
-	a.NoteClosed(a.byCookie(1))
+	a.ask(a.byCookie(1))
 	w.Lives[0].State = tcp.FinWait2
 	for _, now := range []float64{3.95, 4.8, 4.9} {
 		w.Sample(tr, s(now))
-		if may := now == 4.9; a.MayClose(a.byCookie(2)) != may || !a.AwaitsClients() {
+		if may := now == 4.9; a.mayClose(a.byCookie(2).from) != may || !a.AwaitsClients() {
 			t.Errorf("at %v s another may be closed: %v, want %v", now, !may, may)
 		}
 	}
@@ -148,16 +144,47 @@ func TestPort(t *testing.T) {
 		}
 	}
 	for proof, want := range map[float64][2]int{
-		evenCycles - 1: {0, 0}, evenCycles: {1, 0}, enoughCycles - 1: {1, 0}, enoughCycles: {1, 1},
+		EvenCycles - 1: {0, 0}, EvenCycles: {1, 0}, enoughCycles - 1: {1, 0}, enoughCycles: {1, 1},
 	} {
 		for i, more := range []string{"", " -8.8:-500"} {
 			w := world.Parse("open=-9 -9..3.5/0.5:99 -8.9..3.5/0.5:-500" + more)
 			a := askerIn(&w)
 			w.Until(s(3.4), world.Conditions["any"])
-			a.ports[80][0].proof = proof
-			if n := len(a.Idle()); n != want[i] {
+			a.limitsOf(80)[0].proof = proof
+			if n := len(a.idle()); n != want[i] {
 				t.Errorf("after %v clean cycles %d are idle, want %d (%q)", proof, n, want[i], more)
 			}
+		}
+	}
+}
+
+// TestThin: connections with a request a second are asked within 5 s, if all in their life was alike. Those
+// of which a request was larger, or had a second answer, are not, nor are those that are young, or whose
+// answers end late.
+func TestThin(t *testing.T) {
+	for _, cells := range tables.Rows(`
+		# what a connection does, beside another one that is like it | asked
+		open=-70 -70..9/1:99 -69.95..9/1:-300                          | yes
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:99 -33.4:-300      | yes
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:98 -33.4:-300      | no
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:-300               | no
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -33.5:99                 | no
+		open=-50 -50..9/1:99 -49.95..9/1:-300                          | no
+		open=-70 -70..9/1:99 -69.95..9/1:-300 -69.5..9/1:-5            | no
+	`) {
+		w := world.Parse(cells[0] + "; " + cells[0])
+		a := askerIn(&w)
+		asked := false
+		then := w.Then
+		w.Then = func(h *world.Hold, at time.Duration) {
+			then(h, at)
+			for _, k := range a.ToAsk() {
+				asked = asked || a.MayAsk(k, &k.Socket)
+			}
+		}
+		w.Until(s(5), world.Conditions["any"])
+		if asked != (cells[1] == "yes") {
+			t.Errorf("%q: asked: %v", cells, asked)
 		}
 	}
 }
@@ -181,7 +208,7 @@ func TestEven(t *testing.T) {
 	`) {
 		var c ledger.Conn
 		_, _ = fmt.Sscan(cells[0]+" "+cells[1], &c.Info.Segments, &c.Info.SentSegments)
-		if got := fmt.Sprint(isEven(&c)); got != cells[2] {
+		if got := fmt.Sprint(c.IsEven()); got != cells[2] {
 			t.Errorf("%s received, %s sent: %s", cells[0], cells[1], got)
 		}
 	}
@@ -192,7 +219,7 @@ func TestBusyConnection(t *testing.T) {
 	w := world.Parse("open=-9 -9:99 -8:-500 0.505..3.5/0.03:99 0.515..3.5/0.03:-500")
 	a := askerIn(&w)
 	w.Until(s(3.5), world.Conditions["any"])
-	if n := a.ports[80][0].proof; n < 70 {
+	if n := a.limitsOf(80)[0].proof; n < 70 {
 		t.Errorf("%v clean cycles of 100, want 70 at least", n)
 	}
 }
@@ -217,7 +244,7 @@ func TestEvidence(t *testing.T) {
 		a := askerIn(&w)
 		w.Pause = func() time.Duration { return s(0.025) }
 		w.Until(s(6), world.Conditions["any"])
-		p := a.ports[80]
+		p := a.limitsOf(80)
 		if got := fmt.Sprint(math.Round(p[0].proof), p[0].idle.Milliseconds()); got != cells[2] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[2])
 		}
@@ -237,8 +264,8 @@ func TestNear(t *testing.T) {
 		w := world.Parse("talks=-0.9 " + cells[0])
 		a := askerIn(&w)
 		w.Until(s(3.5), world.Conditions["any"])
-		a.ports[80][0].proof = enoughCycles
-		a.ports[80][0].idle = 0
+		a.limitsOf(80)[0].proof = enoughCycles
+		a.limitsOf(80)[0].idle = 0
 		isNear := a.byCookie(1).isNear()
 		if isNear != (cells[1] == "near") || a.Watching() != isNear {
 			t.Errorf("%q: near: %v, watched: %v", cells, isNear, a.Watching())

@@ -12,17 +12,23 @@ import (
 // Its life is cycles: a request, the answer, and the next request.
 type Kept struct {
 	*ledger.Conn
-	request  ledger.RequestState // as the latest sample showed it
-	requests int                 // since the first sample, or fewer: samples may show several as one
-	since    ledger.Moment       // that sample
+	server   *Server
+	from     *client
+	requests int           // since the first sample, or fewer: samples may show several as one
+	since    ledger.Moment // that sample
 
 	in, out uint64 // bytes of the latest cycle
 	cycle   cycle
 	clean   int // clean cycles in a row, less those needed before the connection may be closed
 
-	client *client // of a connection that was closed
+	answer uint64        // bytes sent since the last request
+	pause  time.Duration // the longest in an answer, an eighth less for each without
+
 	parting
 }
+
+// asked reports whether the client was asked to choose again.
+func (k *Kept) asked() bool { return k.Shut || k.Notified }
 
 // cycle is what samples have shown of the latest cycle.
 type cycle uint8
@@ -38,7 +44,7 @@ const (
 type parting uint8
 
 const (
-	asked   parting = iota // has not closed the connection in turn
+	stays   parting = iota // has not closed the connection in turn
 	lingers                // a sample has shown that
 	left
 )
@@ -82,20 +88,22 @@ func (k *Kept) isNear() bool {
 }
 
 // isLeaving reports whether the client has not closed in turn a connection that was closed.
-func (k *Kept) isLeaving() bool { return k.client != nil && k.parting != left }
+func (k *Kept) isLeaving() bool { return k.Shut && k.parting != left }
 
 // noteEnd notes what a sample shows of a connection that the server has closed. The kernel keeps
 // such a connection in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes
 // one on which more data arrives, and resets it; see tcp_timewait_state_process in
 // net/ipv4/tcp_minisocks.c.
-func (k *Kept) noteEnd(state tcp.State) {
+func (k *Kept) noteEnd(c *ledger.Conn, state tcp.State) {
+	k.Conn = c
 	switch {
 	case !k.isLeaving():
 	case state == tcp.FinWait2:
 		k.parting = lingers
 	case slices.Contains([]tcp.State{tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing}, state):
 		k.parting = left
-		k.client.left++
+		k.from.left++
+		k.from.stay--
 	}
 }
 
@@ -104,64 +112,76 @@ func (k *Kept) noteEnd(state tcp.State) {
 // goodbye as soon as the server did. If not, the client has reset the connection, as its kernel does
 // if it has not read the goodbye of the server.
 func (k *Kept) noteMissing(isReset bool) {
-	switch {
-	case !k.isLeaving():
-	case !isReset, k.saidGoodbye() && k.parting == asked:
-		k.client.left++
-	default:
-		k.client.reset++
+	if !k.isLeaving() {
+		return
+	}
+	k.from.stay--
+	if !isReset || k.saidGoodbye() && k.parting == stays {
+		k.from.left++
+	} else {
+		k.from.reset++
 	}
 }
 
 // saidGoodbye reports whether the server has sent a few more bytes before it closed the connection:
 // an alert of TLS.
 func (k *Kept) saidGoodbye() bool {
-	if k.Fate != ledger.Closed {
-		return false
-	}
-	before := &k.Was.Info
-	in, out := k.Received-before.Received, k.Sent-(before.Sent-before.Resent)
-	return out > 0 && max(in, out) <= ledger.MaxControlBytes
+	return k.Fate == ledger.Closed && k.Out.Bytes > 0 && max(k.In.Bytes, k.Out.Bytes) <= ledger.MaxControlBytes
 }
 
-// isEven reports whether every request in the life of the connection seems answered: all had the same
-// number of segments, as had all answers. An answer that is to come, or several requests in one
-// segment, would leave a remainder.
-func isEven(c *ledger.Conn) bool {
-	few := min(c.Info.Segments, c.Info.SentSegments)
-	many := max(c.Info.Segments, c.Info.SentSegments)
-	return few > 0 && many%few == 0 && few > 4*(many/few)
+// isUniform reports whether all requests in the life of the connection had as many bytes as the latest, and
+// they and their answers the same numbers of segments: none was a part of another, and none waits.
+func (k *Kept) isUniform() bool {
+	n := k.Received / max(k.in, 1)
+	return n >= uniformCycles && k.Received%k.in == 0 && k.Info.Segments%uint32(n)+k.Info.SentSegments%uint32(n) == 0
 }
 
-// requestOf returns the state of the last request on a connection. A client that has read the
-// answer may delay the ACK by 40 ms.
-func requestOf(c *ledger.Conn) ledger.RequestState {
+// isControl reports whether so many bytes may be WINDOW_UPDATEs of HTTP/2, and a PING.
+func isControl(n uint64) bool { return n <= ledger.MaxControlBytes && (n%13 == 0 || n%13 == 4) }
+
+// minRefresh is for how many bytes a client sends WINDOW_UPDATE at least: Go's net/http.
+const minRefresh = 4 << 10
+
+// notePause notes how long answers pause. What is sent after a silence is the rest of an answer, unless a
+// request has come: control frames follow what is sent, and may come before an answer. A
+// request that comes while another waits is that of a client that waits for no answer: the server may have
+// sent several.
+func (k *Kept) notePause(last ledger.RequestState) {
+	in, out := k.In.Bytes, k.Out.Bytes
 	switch {
-	case !c.HasInfo:
-		return ledger.Tie
-	case c.Unread == 0 && c.Unsent > 0 && c.Info.NotSent == 0 && c.Info.LastSent <= c.Info.LastReceived:
-		return ledger.Idle
-	case c.Request == ledger.Tie && isEven(c):
-		return ledger.Idle
+	case out == 0 && in == 0:
+		return
+	case in == 0, out >= minRefresh && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
+		if !isControl(k.answer) && !isControl(out) {
+			k.pause = max(k.pause, k.Moved-k.Before.Moved)
+		}
+		k.answer += out
+		return
+	case last == ledger.InFlight && out == 0 && in > ledger.MaxControlBytes:
+		k.pause = 0
+	default:
+		k.pause -= k.pause / 8
 	}
-	return c.Request
+	k.answer = 0
+	if k.AtServer != ledger.InFlight {
+		k.answer = out
+	}
 }
 
 // update notes what has moved since the sample before, and returns what that shows, and for how long
 // nothing had moved. Samples that are far apart show nothing.
 func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
-	last := k.request
-	k.request = requestOf(k.Conn)
 	before := &k.Before
-	in := k.Received - before.Received
-	out := k.Sent - before.Sent
-	segments := k.Info.Segments - before.Segments
-	sentSegments := k.Info.SentSegments - before.SentSegments
+	last := before.AtServer
+	k.notePause(last)
+	in, segments := k.In.Bytes, k.In.Segments
+	out, sentSegments := k.Out.Bytes, k.Out.Segments
 	mixed := unclear
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
 		mixed = unequal
 	}
-	isOne := segments <= perRequest(&k.Info)
+	usual := perRequest(&k.Info)
+	isOne := segments <= usual
 	isNext := last != ledger.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
 	if in > 0 {
 		k.requests++
@@ -181,7 +201,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	case isNext:
 		shown, idle = k.endCycle(), now-k.Info.LastReceived-before.Moved
 		k.begin(single)
-		if out > 0 && segments > 2 {
+		if out > 0 && (segments > 2 || segments > sentSegments && !isOne) {
 			k.cycle = mixed
 		}
 	case out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
@@ -189,7 +209,9 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		shown, idle = k.endCycle(), k.Info.LastSent-k.Info.LastReceived
 		k.begin(single)
 	case out == 0, sentSegments <= 1 && k.Info.LastSent < k.Info.LastReceived:
-		if now-k.Info.LastReceived-before.Moved > maxHeadGap { // a body in parts, or several requests at a time
+		// A body in parts, or several requests at a time.
+		gap := now - k.Info.LastReceived - before.Moved
+		if gap > maxHeadGap || gap > minIdle && usual == 1 {
 			k.cycle = overlaps
 			k.clean = -severalCycles
 			shown = doubt
@@ -198,7 +220,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		k.begin(mixed)
 	}
 	k.in += in
-	if in == 0 || k.request != ledger.InFlight { // else that was the end of the answer before
+	if in == 0 || k.AtServer != ledger.InFlight { // else that was the end of the answer before
 		k.out += out
 	}
 	return shown, idle
@@ -242,7 +264,7 @@ func (k *Kept) answered() bool {
 	isClear := k.cycle == single || k.cycle == unclear && k.clean > 0
 	wasAlone := isClear && k.clean >= 0 && !k.isSmall()
 	isQueued := k.Unread > 0 || k.Info.NotSent > 0
-	return wasAlone && k.request == ledger.Idle && k.State == tcp.Established && !isQueued
+	return wasAlone && k.AtServer == ledger.Idle && k.State == tcp.Established && !isQueued
 }
 
 // idleFor returns how long no byte had moved in the latest sample.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,19 +82,25 @@ func mean(all []time.Duration) (sum time.Duration) {
 var kinds = []string{
 	"fifo", "lifo", // the connection of a request is that used the longest time ago, or the shortest
 	"thin",      // few requests
+	"old 120",   // the same, on connections that are 2 min old
+	"tails 120", // and the end of each answer comes 200 ms late
+	"slow 120",  // and one request of twenty asks for a second answer, which takes 2 s
 	"shrinking", // a burst before TERM has made the pool larger than needed
 	"late",      // a balancer that lets go of the pool later than of new connections
 	"far",       // clients more than 1 ms away
 	"blind",     // clients that do not look whether a connection has been closed
-	"beside",    // one request of twenty asks for a second answer, which takes 2 s
-	"parts",     // uploads of ten parts, each of which is answered
-	"tail",      // the end of each answer comes 200 ms late
-	"pauses",    // answers, or some of them, come in two parts, with up to 40 ms between
+	"shared 1",  // many at a time on each connection, one of twenty 5 s long, of clients that are 1 s old
+	"shared 2.5",
+	"shared 8",
+	"beside", // one request of twenty asks for a second answer, which takes 2 s
+	"parts",  // uploads of ten parts, each of which is answered
+	"tail",   // the end of each answer comes 200 ms late
+	"pauses", // answers, or some of them, come in two parts, with up to 40 ms between
 }
 
 // unlike are the kinds in which what looks like requests one at a time is something else: in the
 // hold no more than half a request is cut a stop.
-var unlike = []string{"beside", "parts", "tail", "pauses"}
+var unlike = []string{"shared 1", "shared 2.5", "shared 8", "beside", "slow 120", "parts", "tail", "tails 120", "pauses"}
 
 // more is how many requests and stops of 100, and one as noise, may be lost more with --close-idle,
 // where it should not be used: a balancer lets go by itself, or clients lose a request with every
@@ -103,6 +111,7 @@ var more = map[string]struct{ requests, stops float64 }{"late": {10, 10}, "blind
 type play struct {
 	*rand.Rand
 	kind   string
+	begins time.Duration // of the clients
 	now    time.Duration
 	events []event // by time
 	peers  []*peer
@@ -150,7 +159,11 @@ type line struct {
 const warmUp = 12 * time.Second
 
 func newPlay(seed uint64, kind string) *play {
-	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind}
+	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind, begins: -warmUp}
+	if shared, since, _ := strings.Cut(kind, " "); since != "" {
+		seconds, _ := strconv.ParseFloat(since, 64)
+		p.kind, p.begins = shared, -s(seconds)
+	}
 	lag := p.draw(0.1, 12)
 	for i := range 1 + p.IntN(3) {
 		c := &peer{addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), rtt: p.draw(0.00005, 0.001), lag: lag,
@@ -159,18 +172,23 @@ func newPlay(seed uint64, kind string) *play {
 		if p.IntN(3) == 0 {
 			c.reacts = -1
 		}
-		switch kind {
+		switch p.kind {
 		case "parts":
 			c.took = parts * partPause
-		case "tail":
+		case "tail", "tails":
 			c.took += tailPause
 			c.paused, c.pause = 1, tailPause
 		case "pauses":
 			c.paused, c.pause = p.draw(0.03, 1).Seconds(), p.draw(0.001, 0.04)
 		}
+		if p.kind == "shared" {
+			c.size, c.took = 1+p.IntN(6), p.draw(0.005, 0.05)
+			c.rate = p.draw(5, 40).Seconds() * float64(c.size)
+			c.heavy = false
+		}
 		c.rate = min(c.rate, float64(c.size)/2/c.took.Seconds()) // so half of the pool is busy at most
-		switch kind {
-		case "thin":
+		switch p.kind {
+		case "thin", "old", "tails", "slow":
 			c.rate = p.draw(0.05, 3).Seconds()
 		case "late":
 			c.letsGo = lag + p.draw(0.1, 20)
@@ -180,7 +198,7 @@ func newPlay(seed uint64, kind string) *play {
 			c.blind = true
 		}
 		p.peers = append(p.peers, c)
-		p.now = -warmUp
+		p.now = p.begins
 		begin := 1 + p.IntN(c.size)
 		if kind == "shrinking" {
 			begin = c.size
@@ -249,14 +267,21 @@ func (p *play) take(c *peer) *line {
 		if c.newest {
 			i = len(c.idle) - 1
 		}
+		if p.kind == "shared" {
+			i = p.IntN(len(c.idle))
+		}
 		l := c.idle[i]
+		isOpen := l.told == 0 || l.told > p.now || c.blind
+		if isOpen && p.kind == "shared" {
+			return l
+		}
 		c.idle = slices.Delete(c.idle, i, i+1)
-		if l.told == 0 || l.told > p.now || c.blind {
+		if isOpen {
 			return l
 		}
 		p.leave(l)
 	}
-	if c.open >= c.size && p.now > -warmUp {
+	if c.open >= c.size && p.now > p.begins {
 		return nil
 	}
 	if p.ended > 0 && p.now < c.lag {
@@ -264,7 +289,7 @@ func (p *play) take(c *peer) *line {
 		return nil
 	}
 	l := &line{peer: c, elsewhere: p.now >= c.lag}
-	if p.now > -warmUp {
+	if p.now > p.begins {
 		c.open++
 	}
 	if !l.elsewhere {
@@ -297,7 +322,7 @@ func (p *play) request(c *peer) {
 	switch p.kind {
 	case "parts":
 		p.at(c.rtt/2, func() { p.upload(l, 0) })
-	case "tail":
+	case "tail", "tails":
 		took -= tailPause
 		fallthrough
 	default:
@@ -354,7 +379,9 @@ func (p *play) later(l *line, after time.Duration, bytes int, then func()) {
 
 // release is the client's end of a request.
 func (p *play) release(l *line) {
-	l.idle = append(l.idle, l)
+	if !slices.Contains(l.idle, l) {
+		l.idle = append(l.idle, l)
+	}
 	p.notice(l)
 }
 
@@ -369,11 +396,14 @@ func (p *play) arrive(l *line, took time.Duration) {
 	}
 	l.Receive(p.now, 300)
 	l.working++
-	if p.kind == "beside" && p.IntN(20) == 0 {
+	if p.kind == "shared" && p.IntN(20) == 0 {
+		took = s(5)
+	}
+	if (p.kind == "beside" || p.kind == "slow") && p.IntN(20) == 0 {
 		p.later(l, 2*time.Second, 700, func() {})
 	}
 	p.at(took, func() {
-		if p.ended > 0 {
+		if p.ended > 0 || l.working == 0 {
 			return // was counted
 		}
 		l.Send(p.now, 700)
@@ -391,6 +421,11 @@ func (p *play) arrive(l *line, took time.Duration) {
 
 // end is the server's end of a connection.
 func (p *play) end(l *line) {
+	if p.kind == "shared" { // the server cancels what is under way
+		for ; l.working > 0; l.working-- {
+			p.lose()
+		}
+	}
 	if l.working > 0 || l.told > 0 {
 		return
 	}
@@ -437,7 +472,7 @@ func (p *play) hold(closeIdle bool) {
 		p.sample(h, asker.AwaitsClients())
 		sample := h.Sample()
 		if closeIdle {
-			asker.Update(h.Latest, sample.NoneNewFor)
+			asker.updateAndAnswer(h.Latest, sample.NoneNewFor, Answer{})
 		}
 		h.ShutSilence = asker.Silence()
 		if sample.Kept && searching == 0 {
@@ -490,13 +525,13 @@ func (p *play) sample(h *world.Hold, showTimeWait bool) {
 
 // ask closes connections, as the sampler does.
 func (p *play) ask(asker *Asker) {
-	for _, k := range asker.Idle() {
+	for _, k := range asker.ToAsk() {
 		l := p.conns[k.Cookie-1]
-		if socket := l.Show(p.now); !asker.MayClose(k) || !k.IsIdle(&socket) {
+		socket := l.Show(p.now)
+		if !asker.MayAsk(k, &socket) {
 			continue
 		}
-		asker.NoteClosed(k)
-		k.Shut = true
+		asker.NoteAsked(k, &socket)
 		l.shut = true
 		p.at(100*time.Microsecond, func() { p.end(l) }) // the server's time to read the end
 		p.run(p.now + 200*time.Microsecond)

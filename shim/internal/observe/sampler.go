@@ -3,7 +3,6 @@ package observe
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/closer"
+	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -55,7 +55,8 @@ type Sampler struct {
 	snapshot     Snapshot
 	asker        *letgo.Asker
 	closer       closer.Closer
-	watching     bool         // kept connections are to be closed soon
+	questions    []*question  // to servers, not answered yet
+	watching     bool         // servers are asked, or clients will soon be
 	lastServedAt time.Time    // when there was a listener or a connection last; zero: never
 	urlStatus    atomic.Int32 // of the last answer of Config.WaitURL, urlDone for a refusal; 0: none
 }
@@ -72,6 +73,9 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
+	if len(cfg.Traffic.Goaway) > 0 && cfg.Own == nil { // --close-idle implies it
+		cfg.Own = health.NewConns()
+	}
 	return &Sampler{
 		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic),
 		asker: letgo.New(letgo.Config{
@@ -122,40 +126,39 @@ func (s *Sampler) takeSamples() {
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
-		s.watching = (s.asker.Watching() || s.asker.Notifying()) && s.snapshot.CloseTrouble == ""
+		s.watching = s.snapshot.CloseTrouble == "" && (len(s.questions) > 0 || s.asker.Watching())
 		now := time.Now()
 		next := now.Add(s.pause(now, took))
-		if !s.searching && !s.slowed.Load() && s.snapshot.CloseTrouble == "" {
-			s.notify(next)
-			s.close(next)
-			s.closer.EndRound()
+		if !s.searching {
+			s.ask(next)
 		}
+		s.closer.EndRound()
 		s.observer.Wait(next)
 	}
 }
 
-// notify sends GOAWAY on connections, each at a moment that is safe, until the next sample is due. The
-// order is random, since there may not be time for all.
-func (s *Sampler) notify(next time.Time) {
-	for {
+// ask asks the clients of kept connections to choose again, each at its moment, until the next sample is
+// due. After a refusal samples are no longer frequent, which would show that a connection is used: no other is
+// closed.
+func (s *Sampler) ask(next time.Time) {
+	for s.watching {
 		began := time.Now()
-		conns := s.asker.ToNotify()
-		rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
+		conns := s.asker.ToAsk()
 		for _, k := range conns {
 			if s.slowed.Load() || !time.Now().Before(next) { // the stop signal is about to be sent, or a sample due
 				return
 			}
 			var now tcp.Socket
-			sent, err := s.closer.Write(k.Inode, k.Cookie, letgo.Goaway, func(socket *tcp.Socket) bool {
+			asked, err := s.closer.Ask(k.Inode, k.Cookie, k.Word(), func(socket *tcp.Socket) bool {
 				now = *socket
-				return s.asker.MayNotify(k, socket)
+				return s.asker.MayAsk(k, socket)
 			})
 			switch {
 			case err != nil:
 				s.snapshot.CloseTrouble = err.Error()
 				return
-			case sent:
-				s.asker.NoteNotified(k, &now, time.Since(s.snapshot.Began))
+			case asked:
+				s.asker.NoteAsked(k, &now)
 				s.observer.Wait(time.Now().Add(closeGap))
 			}
 		}
@@ -164,38 +167,7 @@ func (s *Sampler) notify(next time.Time) {
 			pause = max(pause, 10*time.Since(began))
 		}
 		due := time.Now().Add(pause)
-		if !s.asker.Notifying() || !due.Before(next) {
-			return
-		}
-		s.observer.Wait(due)
-	}
-}
-
-// close closes idle connections, until the next sample is due. After a refusal samples are no
-// longer frequent, which would show that a connection is used: no other is closed.
-func (s *Sampler) close(next time.Time) {
-	if !s.watching {
-		return
-	}
-	for _, k := range s.asker.Idle() {
-		if s.slowed.Load() { // the stop signal is about to be sent
-			return
-		}
-		if !s.asker.MayClose(k) {
-			continue
-		}
-		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
-		if err != nil {
-			s.snapshot.CloseTrouble = err.Error()
-			return
-		}
-		if !closed {
-			continue
-		}
-		s.asker.NoteClosed(k)
-		k.Shut = true
-		due := time.Now().Add(closeGap)
-		if !due.Before(next) {
+		if len(conns) == 0 || !due.Before(next) {
 			return
 		}
 		s.observer.Wait(due)
@@ -241,10 +213,10 @@ func (s *Sampler) take(now time.Time) {
 	next := &s.snapshot
 	next.Began = now
 	next.State = s.sample(now)
+	s.askServers(now)
 	next.Observer = s.observer.Name()
 	next.Trouble = s.observer.Trouble()
 	next.Asked = s.asker.Figures()
-	next.NotHTTP2 = s.asker.NotHTTP2()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
 		next.Requests = stop.Requests{Stale: true}
@@ -302,7 +274,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 func (s *Sampler) judge(sample *ledger.Sample) {
 	s.tracker.Judge(sample, s.asker.Silence())
 	s.snapshot.Sample = s.tracker.Sample()
-	if s.cfg.Traffic.CloseIdle || len(s.cfg.Traffic.Goaway) > 0 {
+	if len(s.cfg.Traffic.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}
 }

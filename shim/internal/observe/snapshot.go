@@ -57,7 +57,6 @@ type Snapshot struct {
 
 	Asked        letgo.Figures // the kept connections that were closed
 	CloseTrouble string        // why one could not be closed
-	NotHTTP2     []uint16      // ports of Config.Traffic.Goaway on which something else is spoken
 
 	PathsPresent []string // the existing paths of Config.WaitGone
 	URLState     string   // what Config.WaitURL did last, as in "answers 503"; "": nothing to wait for

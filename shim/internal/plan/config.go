@@ -45,8 +45,9 @@ type Config struct {
 	WaitURL *check.Request `group:"Hold:" name:"wait-url" type:"url" placeholder:"URL"`
 	// Close the connections that clients keep while they are idle, once nothing new comes.
 	CloseIdle bool `group:"Hold:" type:"bool" needs:"quiet"`
-	// The local ports of HTTP/2 without TLS, and nothing else: GOAWAY is sent once nothing new comes.
-	Goaway []uint16 `group:"Hold:" type:"ports" placeholder:"PORT,..." needs:"quiet"`
+	// The local ports of HTTP/2 without TLS: GOAWAY is sent once nothing new comes; AutoGoaway: lameduck
+	// asks the servers what they speak.
+	Goaway []uint16 `group:"Hold:" type:"goaway" placeholder:"PORT,...|auto" needs:"quiet"`
 	// What happens when the stop begins.
 	OnStop OnStop `group:"Hold:" type:"onstop" placeholder:"COMMAND|URL|SIG" needs:"hold"`
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -228,9 +229,14 @@ func (e *explanation) hold(begin, endsEarly string) {
 		e.say("  when no new connection has come for a second: " +
 			"closes the clients' kept connections while they are idle")
 	}
-	if len(e.Goaway) > 0 {
-		e.say("  when no new connection has come for a second: sends GOAWAY to the clients of port %s",
-			report.PortList(e.Goaway))
+	named := slices.DeleteFunc(slices.Clone(e.Goaway), func(port uint16) bool { return port == traffic.AutoGoaway })
+	if len(named) > 0 {
+		e.say("  when no new connection has come for a second: sends GOAWAY to the clients of port %s, "+
+			"if the server says that it speaks HTTP/2", report.PortList(named))
+	}
+	if slices.Contains(e.Traffic.Goaway, traffic.AutoGoaway) {
+		e.say("  asks each server whose clients keep connections whether it speaks HTTP/2 alone: " +
+			"these clients are sent GOAWAY")
 	}
 	if longest := traffic.KeptFor * silence; e.Until == stop.Quiet && longest < e.MaxHold {
 		e.say("  clients that keep their connections prolong the hold to %s after the last new connection", longest)

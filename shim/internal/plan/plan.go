@@ -172,6 +172,10 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 // adaptive the traffic's summary explains whether it is quiet.
 func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, ceiling/2))
+	goaway := slices.Clone(c.Goaway)
+	if c.CloseIdle {
+		goaway = append(goaway, traffic.AutoGoaway)
+	}
 	return traffic.Config{
 		QuietFor:    quietFor,
 		MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
@@ -181,7 +185,7 @@ func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 		Probes:      c.Probes,
 		Until:       c.Until,
 		CloseIdle:   c.CloseIdle,
-		Goaway:      c.Goaway,
+		Goaway:      goaway,
 	}
 }
 

@@ -67,6 +67,7 @@ func (s *Stop) Figures() Fields {
 		"left_out", Known(sees, o.LeftOut),
 		"closed_idle", Known(closes, o.Asked.Closed), // kept connections
 		"goaway", Known(notifies, o.Asked.Notified), // connections on which GOAWAY was sent
+		"goaway_ports", Known(notifies, append([]uint16{}, o.Asked.GoawayPorts...)),
 		"came_back", Known(closes || notifies, o.Asked.CameBack), // connections since, from the peers of these
 		"new_ports", Known(sees, append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)),
 		"sent", sent,

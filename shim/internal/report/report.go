@@ -327,13 +327,26 @@ func (s *Stop) arrivals() (p phrases) {
 	}
 	var asked phrases
 	asked.count(o.Asked.Closed, "kept connection", "%s closed while idle")
-	asked.count(o.Asked.Notified, "connection", "GOAWAY sent on %s")
+	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s to port %s", counted(o.Asked.Notified, "connection"),
+		PortList(o.Asked.GoawayPorts))
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
+	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
+		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
+	asked.put(o.Asked.Hindrance == letgo.FewCycles, InWords("no kept connection closed: too few requests so far (%d of %d)",
+		o.Asked.Cycles, letgo.EvenCycles))
+	asked.put(hindrances[o.Asked.Hindrance] != "", "no kept connection closed: "+hindrances[o.Asked.Hindrance])
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))
 	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
 	p.add(o.InFlightUnknown, "source: %s", o.Observer)
 	return p
+}
+
+// hindrances are why no kept connection was closed, in words.
+var hindrances = map[letgo.Hindrance]string{
+	letgo.FarAway:        "the clients are too far away",
+	letgo.SeveralAtATime: "requests came several at a time, or answers in parts",
+	letgo.NeverIdle:      "none was idle for long enough",
 }
 
 // after returns the time from the trigger to at.

@@ -141,7 +141,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 			f.slow = true
 		}
 	}
-	if !givenUp && f.atRisk(&c.Socket, state) {
+	if !givenUp && atRisk(c) {
 		f.AtRisk++
 	}
 }
@@ -149,20 +149,17 @@ func (f *fold) countRequest(c *ledger.Conn) {
 // requestDelay is how long after its handshake a client may take to send a request.
 const requestDelay = 100 * time.Millisecond
 
-// atRisk reports whether a signal now would cut a request on a connection, by the state of the
-// last request. In contrast to a request in flight, a response that was sent and not
+// atRisk reports whether a signal now would cut a request on a connection. In contrast to a request in flight, a response that was sent and not
 // acknowledged is not at risk, since the kernel delivers the response after the program's
 // end. A client that has just connected is about to send a request.
-func (t *Tracker) atRisk(s *tcp.Socket, state ledger.RequestState) bool {
-	switch {
+func atRisk(c *ledger.Conn) bool {
+	switch s := &c.Socket; {
 	case !s.HasInfo || ledger.PeerGone(s):
 		return false
 	case s.Unread > 0 || s.Info.NotSent > 0 && ledger.IsOpen(s):
 		return true
 	case ledger.ReceivedNothing(s):
 		return ledger.IsOpen(s) && s.Info.LastReceived < requestDelay
-	case s.Unsent > 0:
-		state = ledger.LastRequest(s, t.sample.Usual)
 	}
-	return state == ledger.InFlight
+	return c.AtServer == ledger.InFlight
 }

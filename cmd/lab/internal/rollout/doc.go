@@ -47,7 +47,9 @@
 //     No delay ends such traffic. The claim is that a hold loses at most a tenth of the requests
 //     that a sleep of the same length loses. In a grace period of 60 s the hold ends by itself, in
 //     one of 30 s the ceiling comes first.
-//   - closes: the same, before a graceful server. A sleep of the same length loses as few.
+//     With --close-idle the clients choose again during the hold.
+//   - calls: the same of gRPC, whose clients --close-idle sends GOAWAY.
+//   - closes: pools, before a graceful server. A sleep of the same length loses as few.
 //   - sparse: traffic that is thin, a request in some four seconds at each replica. A silence
 //     proves little there, and every silence loses requests by design, so only the hold with a
 //     floor as long as the longest lag is claimed to lose none.

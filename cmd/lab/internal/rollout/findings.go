@@ -22,6 +22,7 @@ type part struct {
 	Failed   int
 	kinds    map[load.Kind]int
 	killed   int
+	Best     bool // of lameduck, in the chart
 	// The median and the 95th percentile of the times from the stop signal to the exit, in milliseconds.
 	Median, Late float64
 }

@@ -30,6 +30,11 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 	s := l.server
 	c := &load.Client{Pick: pick, Keep: s.has("keep")}
 	defer c.Close()
+	var calls *channels
+	if s.has("grpc") {
+		calls = openChannels(pick)
+		defer calls.Close()
+	}
 	if s.has("conns") {
 		c.Conns = keptConns
 	}
@@ -48,6 +53,9 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 			deadline := planned.Add(think + requestTimeout)
 			if s.has("websocket") {
 				return l.chat(c, deadline)
+			}
+			if calls != nil {
+				return calls.call(think, deadline)
 			}
 			kind := c.HTTP("/"+think.Round(time.Millisecond).String(), body, deadline)
 			if kind == load.Answered {

@@ -45,6 +45,14 @@ type charted struct {
 	Rows      []*part
 }
 
+// best returns the contender that the chart of a scene has as lameduck's.
+func best(s scene) string {
+	if s == kept || s == calls {
+		return "lameduck --until=quiet --close-idle"
+	}
+	return "lameduck --until=quiet"
+}
+
 // chart draws how many requests failed with the contenders that lameduck's defaults are compared
 // with, and how long a stop took: a bar to the median, a line to the 95th percentile.
 func (f findings) chart() string {
@@ -54,6 +62,7 @@ func (f findings) chart() string {
 		now := charted{titles[s], top, 1, nil}
 		for _, c := range contenders {
 			if p := f.part(s, c.name, ""); slices.Contains(c.chart, string(s)) && p.Stops > 0 {
+				p.Best = c.name == best(s)
 				now.Rows = append(now.Rows, p)
 				now.Most = max(now.Most, p.Failed)
 				longest = max(longest, p.Late)

@@ -60,10 +60,14 @@ var Roles = map[string]func(args []string) error{"serve": serve}
 //
 //	dies      TERM kills the server at once, with all requests in flight
 //	graceful  on TERM, requests in flight are answered, and kept connections closed
+//	calls     serves gRPC, and dies as well
 //
 // On the loopback interface the server ends with its standard input: no process outlives the demo.
 func serve(args []string) error {
 	kind, addr := args[0], args[1]
+	if kind == "calls" {
+		return serveCalls(addr)
+	}
 	s, err := load.Listen(addr)
 	if err != nil {
 		return err

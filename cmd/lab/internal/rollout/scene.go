@@ -33,6 +33,7 @@ type scene string
 const (
 	steady scene = "steady" // dense traffic behind balancers that let go
 	kept   scene = "kept"   // clients that never let go of connections
+	calls  scene = "calls"  // the same with gRPC
 	closes scene = "closes" // the same, of a server that closes them at its end
 	sparse scene = "sparse" // thin traffic
 
@@ -40,12 +41,13 @@ const (
 )
 
 // rollouts are the scenes of lab rollout.
-var rollouts = []scene{steady, kept, closes, sparse}
+var rollouts = []scene{steady, kept, calls, closes, sparse}
 
 var titles = map[scene]string{
 	steady: "steady traffic, balancers that let go",
 	kept:   "clients that never let go: pools of connections through kube-proxy",
-	closes: "the same, and the server closes the connections at its end",
+	calls:  "the same with gRPC",
+	closes: "pools, and the server closes the connections at its end",
 	sparse: "sparse traffic: a request every four seconds at each replica",
 }
 

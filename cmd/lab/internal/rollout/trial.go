@@ -115,7 +115,7 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 	defer fail(nil)
 	for _, s := range o.scenes {
 		jobs := o.jobs
-		if s == kept || s == closes {
+		if s == kept || s == calls || s == closes {
 			jobs = (jobs + 3) / 4
 		}
 		var losing sync.Mutex

@@ -50,7 +50,7 @@ func runHelper(name string, args []string, own map[string]func(args []string)) {
 	case "catch":
 		catch(args)
 	case "web":
-		serveWeb(args[0])
+		serveWeb(args)
 	}
 	if own[name] == nil {
 		Die(fmt.Errorf("unknown helper %q", name))

@@ -15,12 +15,13 @@ type Report struct {
 	FloorMS         int `json:"floor_ms"`
 	CeilingMS       int `json:"ceiling_ms"`
 	Accepted, Open  int
-	LastNewMS       int `json:"last_new_ms"`
-	LastByteMS      int `json:"last_byte_ms"`
-	InFlight        int `json:"in_flight"`
-	ClosedIdle      int `json:"closed_idle"`
-	Goaway          int `json:"goaway"`
-	CameBack        int `json:"came_back"`
+	LastNewMS       int   `json:"last_new_ms"`
+	LastByteMS      int   `json:"last_byte_ms"`
+	InFlight        int   `json:"in_flight"`
+	ClosedIdle      int   `json:"closed_idle"`
+	Goaway          int   `json:"goaway"`
+	GoawayPorts     []int `json:"goaway_ports"`
+	CameBack        int   `json:"came_back"`
 	Observer, Scope string
 	ExitCode        int  `json:"exit_code"`
 	GraceUsedMS     int  `json:"grace_used_ms"`

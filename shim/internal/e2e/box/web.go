@@ -5,25 +5,28 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// serveWeb is the catch helper with a web server, which replies "mine", after the time ?wait=DUR, and
-// speaks HTTP/2 without TLS too.
-func serveWeb(address string) {
+// serveWeb is the catch helper with a web server, which replies "mine", after the time ?wait=DUR, and ?size=N more bytes, and
+// speaks HTTP/1 and HTTP/2 without TLS, or the one that the second argument names: "HTTP/2".
+func serveWeb(args []string) {
+	address, speaks := args[0], strings.Join(args[1:], "")
 	listener, err := net.Listen("tcp", address)
 	Die(err)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
 		time.Sleep(wait)
-		io.WriteString(w, "mine\n")
+		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
+		io.WriteString(w, "mine\n"+strings.Repeat("x", size))
 	})
 	site := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
-	site.Protocols.SetHTTP1(true)
-	site.Protocols.SetUnencryptedHTTP2(true)
+	site.Protocols.SetHTTP1(speaks != "HTTP/2")
+	site.Protocols.SetUnencryptedHTTP2(speaks != "HTTP/1")
 	go site.Serve(listener)
 	catch(nil)
 }

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	box.Main(m, map[string]func([]string){"slow-web": slowWeb})
+	box.Main(m, map[string]func([]string){"slow-web": slowWeb, "h2": serveHTTP2})
 }
 
 // slowWeb serves HTTP on port args[0], and answers with what the backend on port args[1]

@@ -1,0 +1,133 @@
+package presets_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// spoken are what servers speak, as they answer when they are asked, by cases of servers, or by commands of
+// their own: "alone" is HTTP/2, "both" HTTP/1 too, which "perhaps" an application that takes
+// its time answers, "relay" a proxy that copies bytes before a server of HTTP/2, and
+// else it is the beginning of what is said of a port of --goaway.
+const spoken = `
+	case              | speaks                       | files   | needs                     | first | command
+	haproxy           | both                         |         |                           |       |
+	haproxy-h2        | alone                        | haproxy | haproxy                   | sed -i 's/PORT/PORT proto h2/' DIR/conf | haproxy -db -f DIR/conf
+	haproxy-tcp       | relay                        | haproxy | haproxy                   | sed -i 's/mode http/mode tcp/; s/gate .*/gate 127.0.0.1:OTHER/' DIR/conf | sh -c 'SELF helper h2 OTHER & exec haproxy -db -f DIR/conf'
+	haproxy-tcp-proxy | relay                        | haproxy | haproxy                   | sed -i 's/mode http/mode tcp/; s/gate .*/gate 127.0.0.1:OTHER send-proxy/' DIR/conf | sh -c 'SELF helper h2 OTHER proxied & exec haproxy -db -f DIR/conf'
+	nginx             | ("HTTP/1.1 400 Bad Request   |         |                           |       |
+	nginx-h2          | alone                        | nginx   | nginx                     | sed -i 's/PORT;/PORT http2;/' DIR/conf | nginx -c DIR/conf -g 'daemon off;'
+	nginx-stream      | relay                        | stream  | nginx /usr/lib/nginx/modules/ngx_stream_module.so | | sh -c 'SELF helper h2 OTHER & exec nginx -c DIR/conf -g "daemon off;"'
+	httpd             | (                            |         |                           |       |
+	php-fpm           | (                            |         |                           |       |
+	uwsgi             | (                            |         |                           |       |
+	gunicorn          | (                            |         |                           |       |
+	uvicorn           | (                            |         |                           |       |
+	hypercorn         | perhaps both                 |         |                           |       |
+	unicorn           | (                            |         |                           |       |
+	puma              | (                            |         |                           |       |
+	caddy             | (                            |         |                           |       |
+	go                | (                            |         |                           |       |
+	go-both           | both                         |         |                           |       | SELF helper h2 PORT http1
+	go-h2             | alone                        |         |                           |       | SELF helper h2 PORT
+	varnish           | (                            |         |                           |       |
+	node              | (                            |         |                           |       |
+	node-h2           | alone                        |         | node                      |       | node -e 'require("http2").createServer((q, r) => r.end()).listen(PORT, "127.0.0.1")'
+	java              | (                            |         |                           |       |
+	tomcat            | (                            |         |                           |       |
+	postgres          | (                            |         |                           |       |
+	pgbouncer         | (                            |         |                           |       |
+	mariadb           | (                            |         |                           |       |
+	redis             | ("-ERR unknown command       |         |                           |       |
+	memcached         | (closes the connection       |         | memcached                 |       | memcached -u root -l 127.0.0.1 -p PORT
+	nats              | (                            |         |                           |       |
+	socat             | relay                        |         | socat                     |       | sh -c 'SELF helper h2 OTHER & exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr TCP:127.0.0.1:OTHER'
+	nghttpd           | alone                        |         | nghttpd                   |       | nghttpd --no-tls -a 127.0.0.1 PORT
+	nghttpx           | both                         |         | nghttpx nghttpd           |       | sh -c 'nghttpd --no-tls -a 127.0.0.1 OTHER & exec nghttpx -f127.0.0.1,PORT\;no-tls -b127.0.0.1,OTHER\;\;proto=h2 --workers=1'
+	grpcio            | alone                        | grpcio  | /usr/lib/python3/dist-packages/grpc |   | /usr/bin/python3 DIR/server.py
+`
+
+// serveHTTP2 serves HTTP/2 without TLS on port args[0], and with "http1" HTTP/1 too. "proxied" connections begin
+// with a line of the PROXY protocol.
+func serveHTTP2(args []string) {
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), Protocols: new(http.Protocols)}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	server.Protocols.SetHTTP1(slices.Contains(args, "http1"))
+	l, err := net.Listen("tcp", "127.0.0.1:"+args[0])
+	box.Die(err)
+	if slices.Contains(args, "proxied") {
+		l = proxied{l}
+	}
+	box.Die(server.Serve(l))
+}
+
+// proxied takes the first line from each connection.
+type proxied struct{ net.Listener }
+
+func (l proxied) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	for b := make([]byte, 1); err == nil && b[0] != '\n'; {
+		_, err = conn.Read(b)
+	}
+	return conn, err
+}
+
+// TestSpoken asks real servers what they speak, while a client keeps a connection: GOAWAY is meant for those
+// of HTTP/2, the user is warned of the others, and with --close-idle only HTTP/2 alone is found.
+func TestSpoken(t *testing.T) {
+	rows := map[string]box.Row{}
+	for _, c := range box.Table(servers) {
+		rows[c["case"]] = c
+	}
+	for _, c := range box.Table(spoken) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			of := c
+			if c["command"] == "" {
+				of = rows[c["case"]]
+			}
+			needs(t, of["needs"])
+			want := map[string]string{"alone": "", "perhaps both": "", "both": "also speaks HTTP/1", "relay": "is that of a proxy that copies the bytes"}
+			says, isHTTP2 := want[c["speaks"]]
+			if !isHTTP2 {
+				says = "does not speak HTTP/2 without TLS " + c["speaks"]
+			}
+			for _, flag := range []string{"--goaway=PORT", "--goaway=auto"} {
+				s := newSite(t, of["files"])
+				if of["first"] != "" {
+					if out, err := s.command(longer.Replace(of["first"])).CombinedOutput(); err != nil {
+						t.Skipf("%v: %s", err, out)
+					}
+				}
+				b := s.boot(s.names.Replace("--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag), longer.Replace(of["command"]))
+				client, err := net.Dial("tcp", s.addr())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				if c["case"] == "httpd" { // which has connections without a byte wait (TCP_DEFER_ACCEPT)
+					io.WriteString(client, "\r\n")
+				}
+				if flag == "--goaway=auto" && c["speaks"] != "relay" {
+					says = ""
+				}
+				b.Signal(sig.TERM)
+				line := b.Err.Wait(fmt.Sprintf("port %d ", s.port)).Text
+				isWarning := strings.Contains(line, `"level":"warn"`)
+				if said := box.ParseReport(line).Message; isWarning != (says != "") || !strings.Contains(said, says) {
+					t.Errorf("%s: %s, want a warning with %q", flag, line, says)
+				}
+				b.Signal(sig.KILL)
+				b.WaitExit()
+			}
+		})
+	}
+}
