@@ -150,7 +150,7 @@ func TestUntold(t *testing.T) {
 	box.Needs(t, "python3")
 	worker := filepath.Join(t.TempDir(), "worker.py")
 	testutil.Must(0, os.WriteFile(worker, []byte(pythonWorker), 0o644))
-	words := []string{"sh", "-c", `trap : TERM; "$@" & wait; wait`, "sh", "python3", worker, "SIG_DFL"}
+	words := []string{"sh", "-c", `trap : TERM; "$@" & wait; wait`, "sh", "python3", worker, "sigwait"}
 	b := box.Boot(t, "--stop-schedule=TERM --grace-period=3s", words...)
 	b.Out.Wait("up")
 	b.Stop()
