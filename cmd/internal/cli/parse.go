@@ -47,7 +47,7 @@ func Parse(name string, args, env []string) (*Line, error) {
 
 // newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
 func newParser(flags any, options ...kong.Option) *kong.Kong {
-	for name, r := range readers {
+	for name, r := range readers() {
 		options = append(options, kong.NamedMapper(name, r))
 	}
 	return kong.Must(flags, append(options, kong.NoDefaultHelp())...)
