@@ -110,7 +110,7 @@ func (c *container) behind(f front, words []word) (list []command) {
 // behindInit returns the words that an init runs, and notes what the init does to signals.
 func (c *container) behindInit(f *front, init string, args []word) []word {
 	var flags initFlags
-	rest, err := cli.ParseOther(&flags, texts(args))
+	rest, err := cli.ParseOther(init, &flags, texts(args))
 	if err != nil {
 		return nil
 	}

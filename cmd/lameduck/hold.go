@@ -111,7 +111,8 @@ func warnIfDoubled(cfg *shim.Config) {
 // configOf returns the configuration of a lameduck that was called with argv.
 func configOf(argv, env []string) (shim.Config, error) {
 	if d := dropinFor(argv[0]); d != nil {
-		return d.config(argv[1:], env)
+		cfg, _, err := d.config(argv[1:], env)
+		return cfg, err
 	}
 	return runConfig(argv[1:], env)
 }

@@ -211,10 +211,14 @@ func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 	return ""
 }
 
-// ParseOther reads the flags of another program into grammar, a struct for kong, and
-// returns the words that follow the flags. Long flags may be abbreviated.
-func ParseOther(grammar any, args []string) (rest []string, err error) {
-	flags := newParser(grammar).Model.Flags
+// ParseOther reads the flags of another program into grammar, a struct for kong, and returns the
+// words that follow the flags. The tag "of" has the programs that have a flag, if not all have it. Long
+// flags may be abbreviated.
+func ParseOther(program string, grammar any, args []string) (rest []string, err error) {
+	flags := slices.DeleteFunc(newParser(grammar).Model.Flags, func(f *kong.Flag) bool {
+		of := strings.Fields(f.Tag.Get("of"))
+		return len(of) > 0 && !slices.Contains(of, program)
+	})
 	abbreviate(flags)
 	given, rest, faults := read(args, flags, "run")
 	if len(faults) > 0 {
