@@ -54,7 +54,7 @@ func dropinFor(argv0 string) *dropin {
 // isPart reports whether a word of a name is one of parts, or of a version: v0, 19.
 func isPart(word string) bool {
 	_, err := strconv.ParseUint(strings.TrimPrefix(word, "v"), 10, 64)
-	return err == nil || word != "" && strings.Contains(parts, " "+word+" ")
+	return err == nil || strings.Contains(parts, " "+word+" ")
 }
 
 // startCode returns the exit code for a program that could not be started.
