@@ -38,7 +38,8 @@ func TestHelp(t *testing.T) {
 			isOwn := find(own, "--"+f.Name) != nil
 			isListed := regexp.MustCompile(`(?m)^ {2,6}(-\w, )?--(\[no-\])?` + f.Name + `\b[^-]`).MatchString(help)
 			hasVariable := strings.Contains(help, "($"+Variable(f)+")")
-			if isListed != isOwn || hasVariable != (isOwn && Variable(f) != "") || textOf(f.Name) == "" {
+			describe(f)
+			if isListed != isOwn || hasVariable != (isOwn && Variable(f) != "") || f.Help == "" {
 				t.Errorf("%s --help: --%s is listed %v, its variable %v", command, f.Name, isListed, hasVariable)
 			}
 		}
@@ -52,6 +53,7 @@ func TestHelp(t *testing.T) {
 
 // paragraph returns how the manual begins a flag's paragraph, in mdoc(7).
 func paragraph(f *kong.Flag) string {
+	describe(f)
 	title := "Fl -" + f.Name
 	if f.Short != 0 {
 		title = fmt.Sprintf("Fl %c , %s", f.Short, title)
@@ -62,7 +64,7 @@ func paragraph(f *kong.Flag) string {
 	if !f.IsBool() {
 		title += "= Ns Ar " + f.PlaceHolder
 	}
-	text, value, hasDefault := strings.Cut(strings.TrimSuffix(textOf(f.Name), "]"), " [")
+	text, value, hasDefault := strings.Cut(strings.TrimSuffix(f.Help, "]"), " [")
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
 	if hasDefault && value != "none" {
 		text += "\nDefault: " + value + "."
