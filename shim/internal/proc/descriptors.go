@@ -66,14 +66,6 @@ func leaveDirectory() (dir string) {
 	return dir
 }
 
-// openDescriptors returns the number of open descriptors, which the directory has as its size since
-// Linux 6.2; 0 if it is unknown.
-func openDescriptors() int64 {
-	var dir unix.Stat_t
-	_ = unix.Stat(proc.String()+"/self/fd", &dir)
-	return dir.Size
-}
-
 // ReleaseInherited closes the descriptors from 3 up that we inherited, and leaves the
 // working directory: the command has them, and we keep nothing busy. Descriptors that Go
 // opened have CLOEXEC, and stay. Call ReleaseInherited after Start.
