@@ -1,5 +1,5 @@
-# Everyday targets: make help lists them. .ci/run has all that CI runs, part by part, and
-# go run -C cmd/lab . help the programs of the laboratory.
+# Everyday targets: make help lists them, and go run -C cmd/lab . help the programs of the
+# laboratory.
 OUT      ?= lameduck
 VERSION  ?= $(shell git describe --tags --match "v*" --always --dirty 2>/dev/null || echo dev)
 GOARCH   ?= $(shell go env GOARCH)
@@ -26,7 +26,7 @@ BUILD    := go build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 DEMO     := go run -C cmd/lab $(FLAGS) ./internal/demo
 
 export CGO_ENABLED ?= 0
-.PHONY: build demo test race fuzz soak bench lab pictures check help
+.PHONY: build demo test race fuzz soak bench lab pictures check ci help
 
 build: ## the program, at ./lameduck or OUT=PATH
 	$(BUILD)
@@ -54,5 +54,7 @@ pictures: build ## docs/demo.svg, from real stops
 	$(DEMO) -json=$(CURDIR)/$(RUNS)/demo.json -svg=$(CURDIR)/docs/demo.svg $(abspath $(OUT))
 check: ## formats, lints, vulnerabilities, manual: what runs no code; CHECK='format vet'
 	.ci/check $(CHECK)
+ci: ## what CI runs, or PART='install tests lint': a function in .ci/run each
+	.ci/run $(PART)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile

@@ -15,7 +15,7 @@ import (
 
 // configAs returns the configuration of a call by the name of another init.
 func configAs(name string, env, args []string) (shim.Config, error) {
-	cfg, err := newDropin(name).config(args, env)
+	cfg, _, err := dropinFor(name).config(args, env)
 	if err == nil {
 		_, err = shim.Review(cfg)
 	}
@@ -68,17 +68,17 @@ func differences(a, b shim.Config) string {
 // with the same beginning are lameduck.
 func TestDropinNames(t *testing.T) {
 	for want, names := range map[string]string{
-		"*main.tini": "tini tini-static docker-init tini-static-amd64 tini-x86_64 tini-arm64 tini-armel tini-armhf tini-i386 " +
+		"tini": "tini tini-static docker-init tini-static-amd64 tini-x86_64 tini-arm64 tini-armel tini-armhf tini-i386 " +
 			"tini-static-muslc-amd64 tini-ppc64el tini-ppc64le tini-s390x tini-mips64el tini-v0.19.0 tini_0.19.0-amd64 docker-init-28.0.1",
-		"*main.dumbInit":  "dumb-init dumb-init_1.2.5_x86_64 dumb-init_1.2.5_aarch64 dumb-init_1.2.2_amd64 dumb-init_1.0.0",
-		"*main.catatonit": "catatonit podman-init catatonit.x86_64 catatonit-0.2.1 catatonit.aarch64",
+		"dumb-init": "dumb-init dumb-init_1.2.5_x86_64 dumb-init_1.2.5_aarch64 dumb-init_1.2.2_amd64 dumb-init_1.0.0",
+		"catatonit": "catatonit podman-init catatonit.x86_64 catatonit-0.2.1 catatonit.aarch64",
 		"<nil>": "lameduck lameduck_1.2.5_x86_64 tinily tini-helper tini.sh tini- tini--amd64 tini_ tini-amd64- tinix86_64 tini64 " +
 			"tini-staticx my-tini init dumb-init.sh dumb-init_wrapper dumb-initd dumb catatonit-debug sh .tini",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			got := "<nil>"
 			if d := dropinFor("/usr/local/bin/" + name); d != nil {
-				got = fmt.Sprintf("%T", d.flags)
+				got = d.name
 			}
 			if got != want {
 				t.Errorf("%s is %s, want %s", name, got, want)
@@ -86,6 +86,6 @@ func TestDropinNames(t *testing.T) {
 		}
 	}
 	if d := dropinFor(""); d != nil {
-		t.Errorf("no name at all is %T", d.flags)
+		t.Errorf("no name at all is %s", d.name)
 	}
 }

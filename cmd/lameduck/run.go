@@ -143,8 +143,8 @@ func runDropin(d *dropin, args, env []string) int {
 }
 
 func startDropin(d *dropin, args, env []string) (int, error) {
-	cfg, err := d.config(args, env)
-	if text, fd, ok := d.flags.answer(); ok {
+	cfg, f, err := d.config(args, env)
+	if text, fd, ok := d.answer(&f); ok {
 		return answerOn(fd, text), nil
 	}
 	if err != nil {

@@ -11,6 +11,6 @@
 //	help.go     kong's help over the model; the recorded version
 //
 // A new flag is a field of shim.Config with kong's tags, a type in values.go if no other flag
-// has it, a line in help.txt, rows in testdata/configs.txt and values.txt, and a paragraph in
-// docs/lameduck.8. Its variable, its place in the help and the suggestions follow.
+// has it, a line in help.txt, rows in testdata/configs.txt, and a paragraph in docs/lameduck.8.
+// Its variable, its place in the help and the suggestions follow.
 package cli

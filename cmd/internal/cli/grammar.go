@@ -8,7 +8,7 @@ import "github.com/lameduck-init/lameduck/shim"
 type Flags struct {
 	Settings
 
-	LogFormat string `group:"Report:" type:"format" placeholder:"FORMAT"`
+	LogFormat string `group:"Report:" type:"format"`
 
 	JSON      bool `group:"View:" type:"bool"` // of lameduck watch
 	OnlyStops bool `group:"View:" type:"bool"`
@@ -18,10 +18,10 @@ type Flags struct {
 
 // Questions are the flags that only ask. They have no variables.
 type Questions struct {
-	Explain bool `of:"run hold" everyday:""`
-	Version bool `everyday:""`
-	Help    bool `of:"run hold watch" short:"h" everyday:""`
-	HelpAll bool `of:"run hold watch" everyday:""`
+	Explain bool `of:"run hold"`
+	Version bool
+	Help    bool `of:"run hold watch" short:"h"`
+	HelpAll bool `of:"run hold watch"`
 }
 
 // Settings is shim.Config under another name: Line has a method Config.

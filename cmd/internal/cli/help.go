@@ -133,15 +133,24 @@ is said, too.
 // helpWidth is the width of a terminal.
 const helpWidth = 80
 
-// texts has the help of each flag: NAME: HELP.
+// texts has a line for each flag: NAME=VALUE: HELP. An everyday flag, which is in --help, has a star
+// before the colon.
 //
 //go:embed help.txt
 var texts string
 
-func textOf(flag string) string {
-	_, after, _ := strings.Cut("\n"+texts, "\n"+flag+": ")
-	text, _, _ := strings.Cut(after, "\n")
-	return text
+// describe gives a flag its help and the name of its value, and reports whether it is an everyday flag.
+func describe(f *kong.Flag) (everyday bool) {
+	for line := range strings.Lines(texts) {
+		head, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		head, everyday = strings.CutSuffix(head, "*")
+		name, value, _ := strings.Cut(head, "=")
+		if name == f.Name {
+			f.Help, f.PlaceHolder = text, value
+			return everyday
+		}
+	}
+	return false
 }
 
 // helpOf returns kong's help for a command: the everyday flags, or all flags, in groups and
@@ -152,10 +161,10 @@ func helpOf(name, intro string, all bool) string {
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	k.Model.Flags = flagsOf(name, k.Model.Flags)
 	for _, f := range k.Model.Flags {
-		f.Help = textOf(f.Name)
+		everyday := describe(f)
 		switch variable := Variable(f); {
 		case !all:
-			f.Group, f.Hidden = nil, !f.Tag.Has("everyday")
+			f.Group, f.Hidden = nil, !everyday
 		case variable != "":
 			f.Help += " ($" + variable + ")"
 		}

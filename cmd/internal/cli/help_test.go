@@ -25,8 +25,9 @@ func helpFor(command, flag string) string {
 // in 80 columns. That of lameduck itself fits on a screen, and --help-all has the rest.
 func TestHelp(t *testing.T) {
 	short := helpFor("run", "--help")
-	if n := strings.Count(short, "\n"); n > 24 {
-		t.Errorf("--help has %d lines", n)
+	isShort := strings.Count(short, "\n") <= 24
+	if !isShort || !strings.Contains(short, "--until=COND") || strings.Contains(short, "--max-delay") {
+		t.Errorf("--help is\n%s", short)
 	}
 	for command, help := range map[string]string{
 		"run":   helpFor("run", "--help-all"),
@@ -38,7 +39,8 @@ func TestHelp(t *testing.T) {
 			isOwn := find(own, "--"+f.Name) != nil
 			isListed := regexp.MustCompile(`(?m)^ {2,6}(-\w, )?--(\[no-\])?` + f.Name + `\b[^-]`).MatchString(help)
 			hasVariable := strings.Contains(help, "($"+Variable(f)+")")
-			if isListed != isOwn || hasVariable != (isOwn && Variable(f) != "") || textOf(f.Name) == "" {
+			describe(f)
+			if isListed != isOwn || hasVariable != (isOwn && Variable(f) != "") || f.Help == "" {
 				t.Errorf("%s --help: --%s is listed %v, its variable %v", command, f.Name, isListed, hasVariable)
 			}
 		}
@@ -52,6 +54,7 @@ func TestHelp(t *testing.T) {
 
 // paragraph returns how the manual begins a flag's paragraph, in mdoc(7).
 func paragraph(f *kong.Flag) string {
+	describe(f)
 	title := "Fl -" + f.Name
 	if f.Short != 0 {
 		title = fmt.Sprintf("Fl %c , %s", f.Short, title)
@@ -62,7 +65,7 @@ func paragraph(f *kong.Flag) string {
 	if !f.IsBool() {
 		title += "= Ns Ar " + f.PlaceHolder
 	}
-	text, value, hasDefault := strings.Cut(strings.TrimSuffix(textOf(f.Name), "]"), " [")
+	text, value, hasDefault := strings.Cut(strings.TrimSuffix(f.Help, "]"), " [")
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
 	if hasDefault && value != "none" {
 		text += "\nDefault: " + value + "."

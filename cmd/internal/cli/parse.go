@@ -47,7 +47,7 @@ func Parse(name string, args, env []string) (*Line, error) {
 
 // newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
 func newParser(flags any, options ...kong.Option) *kong.Kong {
-	for name, r := range readers {
+	for name, r := range readers() {
 		options = append(options, kong.NamedMapper(name, r))
 	}
 	return kong.Must(flags, append(options, kong.NoDefaultHelp())...)
@@ -211,10 +211,14 @@ func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 	return ""
 }
 
-// ParseOther reads the flags of another program into grammar, a struct for kong, and
-// returns the words that follow the flags. Long flags may be abbreviated.
-func ParseOther(grammar any, args []string) (rest []string, err error) {
-	flags := newParser(grammar).Model.Flags
+// ParseOther reads the flags of another program into grammar, a struct for kong, and returns the
+// words that follow the flags. The tag "of" has the programs that have a flag, if not all have it. Long
+// flags may be abbreviated.
+func ParseOther(program string, grammar any, args []string) (rest []string, err error) {
+	flags := slices.DeleteFunc(newParser(grammar).Model.Flags, func(f *kong.Flag) bool {
+		of := strings.Fields(f.Tag.Get("of"))
+		return len(of) > 0 && !slices.Contains(of, program)
+	})
 	abbreviate(flags)
 	given, rest, faults := read(args, flags, "run")
 	if len(faults) > 0 {

@@ -24,35 +24,37 @@ type reader struct {
 	isBool bool // the flag may be given without a value, which means yes
 }
 
-// readers has the types of values, by the tag type.
-var readers = map[string]reader{
-	"duration": one(shim.ParseDuration),
-	"length":   one(atLeast(time.Nanosecond, "invalid duration %q: give more than 0, in seconds (3) or units (500ms)")),
-	"grace": one(atLeast(time.Second, "invalid grace period %q: give at least 1 s, the time that the orchestrator "+
-		"gives (terminationGracePeriodSeconds, docker stop -t)")),
-	"condition": oneOf("condition", "elapsed, settled, quiet or drained",
-		shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained),
-	"path":     one(parsePath),
-	"log":      one(parseTerminationLog),
-	"onstop":   one(parseOnStop),
-	"url":      one(parseURL),
-	"ports":    list(parsePort),
-	"goaway":   list(parseGoaway),
-	"peers":    list(parsePeer),
-	"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
-	"rewrites": list(shim.ParseRewrite),
-	"signals":  list(parseSignal),
-	"signal":   one(parseSignal),
-	"preset":   one(ParsePreset),
-	"bool":     yesOrNo(true, false),
-	"choice":   yesOrNo(shim.Yes, shim.No),
-	"schedule": one(shim.ParseSchedule),
-	"exits":    list(parseExitMap),
-	"level": oneOf("level", "error, warn, info or debug",
-		shim.Error, shim.Warn, shim.Info, shim.Debug),
-	"format": oneOf("format", "text or json", "text", "json"),
-	"health": one(shim.ParseHealth),
-	"mode":   oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
+// readers returns the types of values, by the tag type.
+func readers() map[string]reader {
+	return map[string]reader{
+		"duration": one(shim.ParseDuration),
+		"length":   one(atLeast(time.Nanosecond, "invalid duration %q: give more than 0, in seconds (3) or units (500ms)")),
+		"grace": one(atLeast(time.Second, "invalid grace period %q: give at least 1 s, the time that the orchestrator "+
+			"gives (terminationGracePeriodSeconds, docker stop -t)")),
+		"condition": oneOf("condition", "elapsed, settled, quiet or drained",
+			shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained),
+		"path":     one(parsePath),
+		"log":      one(parseTerminationLog),
+		"onstop":   one(parseOnStop),
+		"url":      one(parseURL),
+		"ports":    list(parsePort),
+		"goaway":   list(parseGoaway),
+		"peers":    list(parsePeer),
+		"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
+		"rewrites": list(shim.ParseRewrite),
+		"signals":  list(parseSignal),
+		"signal":   one(parseSignal),
+		"preset":   one(ParsePreset),
+		"bool":     yesOrNo(true, false),
+		"choice":   yesOrNo(shim.Yes, shim.No),
+		"schedule": one(shim.ParseSchedule),
+		"exits":    list(parseExitMap),
+		"level": oneOf("level", "error, warn, info or debug",
+			shim.Error, shim.Warn, shim.Info, shim.Debug),
+		"format": oneOf("format", "text or json", "text", "json"),
+		"health": one(shim.ParseHealth),
+		"mode":   oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
+	}
 }
 
 // one returns the reader of a value.

@@ -86,8 +86,7 @@ func nearest(name string, candidates []string) (near string) {
 	return ""
 }
 
-// isNear reports whether at most n edits make b of a: a byte inserted, deleted, changed, or
-// swapped with its neighbor.
+// isNear reports whether at most n edits make b of a: a byte inserted, deleted or changed.
 func isNear(a, b string, n int) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -95,7 +94,5 @@ func isNear(a, b string, n int) bool {
 	if a == "" || b == "" || n == 0 {
 		return len(a)+len(b) <= n
 	}
-	swapped := len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0]
-	return swapped && isNear(a[2:], b[2:], n-1) ||
-		isNear(a[1:], b, n-1) || isNear(a, b[1:], n-1) || isNear(a[1:], b[1:], n-1)
+	return isNear(a[1:], b, n-1) || isNear(a, b[1:], n-1) || isNear(a[1:], b[1:], n-1)
 }

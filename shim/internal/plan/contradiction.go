@@ -28,23 +28,26 @@ func (c *Config) contradiction() error {
 		}
 		mapped[key] = true
 	}
-	schedule := c.flag("stop-schedule", c.Schedule)
-	killAfter := c.flag("kill-after", c.KillAfter)
 	step, at, cutOff := c.Schedule.CutOffBy(c.KillAfter)
 	switch {
 	case c.KillAfter > 0 && c.Schedule.Kills():
-		return fault("kill-after", "keep one", "%s with %s: KILL is given twice", killAfter, schedule)
+		return fault("kill-after", "keep one", "%s: KILL is given twice", c.givenKills())
 	case c.KillAfter > 0 && cutOff:
 		return fault("kill-after", "raise --kill-after, or put KILL into the schedule",
-			"%s with %s: KILL comes at %s and %v only at %s", killAfter, schedule, c.KillAfter, step, at)
+			"%s: KILL comes at %s and %v only at %s", c.givenKills(), c.KillAfter, step, at)
 	case c.Schedule.LoopsWithoutWait():
 		return fault("stop-schedule", "add a wait after forever, as in forever/TERM/5s",
-			"%s repeats without a wait", schedule)
+			"%s repeats without a wait", c.flag("stop-schedule", c.Schedule))
 	case c.MaxDelay > 0 && c.longestGiven() > c.MaxDelay:
 		return fault("max-delay", "raise it, or shorten the other",
 			"%s: --max-delay is the longest hold", c.givenTimes())
 	}
 	return nil
+}
+
+// givenKills spells the two flags that name the time of KILL.
+func (c *Config) givenKills() string {
+	return c.flag("kill-after", c.KillAfter) + " with " + c.flag("stop-schedule", c.Schedule)
 }
 
 // misfit reports times that do not fit into a given grace period, and conditions that no time

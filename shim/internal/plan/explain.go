@@ -179,30 +179,22 @@ func (e *explanation) awaitWork() {
 // its early end.
 func (e *explanation) hold(begin, endsEarly string) {
 	silence := e.Traffic.QuietFor
-	var until []string
+	condition := ""
 	if e.Until != Elapsed {
-		until = append(until, report.InWords(map[stop.Reason]string{
+		condition = report.InWords(map[stop.Reason]string{
 			stop.Settled: "no new connection has come for %s",
 			stop.Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
 			stop.Drained: "nobody has connected or sent a byte for %s and no connection is open",
-		}[e.Until], silence))
+		}[e.Until], silence)
 	}
-	for _, path := range e.WaitGone {
-		until = append(until, quote.Word(path)+" is gone")
-	}
-	if e.WaitURL != nil {
-		until = append(until, e.WaitURL.URL+" answers 200 or refuses")
-	}
-	if e.OnStop.Runs() {
-		until = append(until, "--on-stop has ended")
-	}
+	until := strings.Join(e.Terms.Awaited(condition, "answers 200 or refuses"), ", and ")
 	switch {
-	case len(until) == 0:
+	case until == "":
 		e.say("%s for %s", begin, e.MaxHold)
 	case e.Delay > 0:
-		e.say("%s at least %s, until %s, at most %s", begin, e.Delay, strings.Join(until, ", and "), e.MaxHold)
+		e.say("%s at least %s, until %s, at most %s", begin, e.Delay, until, e.MaxHold)
 	default:
-		e.say("%s until %s, at most %s", begin, strings.Join(until, ", and "), e.MaxHold)
+		e.say("%s until %s, at most %s", begin, until, e.MaxHold)
 	}
 	switch on := &e.OnStop; {
 	case on.Request != nil:

@@ -62,6 +62,9 @@ func All() []Preset { return slices.Clone(table()) }
 
 // Named returns the preset with a name or an alias, in any case.
 func Named(name string) (*Preset, bool) {
+	if name == "" { // which leaves the table unread at most starts
+		return nil, false
+	}
 	name = strings.ToLower(name)
 	for i := range table() {
 		p := &table()[i]
@@ -74,7 +77,7 @@ func Named(name string) (*Preset, bool) {
 
 // Stops reports whether any preset names a signal that begins a stop, beside TERM.
 func Stops(s sig.Signal) bool {
-	return slices.ContainsFunc(table(), func(p Preset) bool { return slices.Contains(p.StopSignals, s) })
+	return s != 0 && slices.ContainsFunc(table(), func(p Preset) bool { return slices.Contains(p.StopSignals, s) })
 }
 
 // ofProgram returns the preset of a program's base name, or nil.

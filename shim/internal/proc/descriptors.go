@@ -69,8 +69,11 @@ func leaveDirectory() (dir string) {
 // ReleaseInherited closes the descriptors from 3 up that we inherited, and leaves the
 // working directory: the command has them, and we keep nothing busy. Descriptors that Go
 // opened have CLOEXEC, and stay. Call ReleaseInherited after Start.
-func (*Processes) ReleaseInherited() {
+func (p *Processes) ReleaseInherited() {
 	unix.Chdir("/")
+	if p.noneInherited {
+		return
+	}
 	release := func(fd int, _ []byte) {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if fd >= 3 && err == nil && flags&unix.FD_CLOEXEC == 0 {

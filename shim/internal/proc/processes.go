@@ -15,11 +15,14 @@ type Processes struct {
 	Beside       int    // a process whose descendants are not ours; 0: none
 	Dir          string // where lameduck was started; "": our working directory
 
-	command Command // as started
+	command       Command // as started
+	noneInherited bool    // no descriptor from 3 up was inherited, for certain
 }
 
 // Reserve takes the threads and checks the file descriptors that are needed later.
 func (p *Processes) Reserve() error {
+	var open unix.Stat_t // its size is the number of open descriptors since Linux 6.2
+	p.noneInherited = unix.Stat("/proc/self/fd", &open) == nil && open.Size == 3
 	if err := checkDescriptors(); err != nil {
 		return err
 	}

@@ -96,21 +96,28 @@ func (s *Stop) Announcement() []string {
 
 // plannedHold returns the hold in words: "2 s", "up to 19 s until quiet".
 func (s *Stop) plannedHold() string {
-	var until phrases
-	until.put(s.Gate.Adaptive(), string(s.Gate.Until))
-	for _, path := range s.WaitGone {
-		until.add(true, "%s is gone", pathWord(path))
-	}
-	until.add(s.WaitURL != "", "%s answers 200", s.WaitURL)
-	until.add(s.Gate.OnStop, "--on-stop has ended")
+	until := strings.Join(s.Awaited(string(s.Gate.Until), "answers 200"), " and ")
 	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
 	switch {
-	case len(until) == 0:
+	case until == "":
 		return InWords("%s", floor)
 	case floor == 0:
-		return InWords("up to %s until %s", ceiling, strings.Join(until, " and "))
+		return InWords("up to %s until %s", ceiling, until)
 	}
-	return InWords("%s to %s until %s", floor, ceiling, strings.Join(until, " and "))
+	return InWords("%s to %s until %s", floor, ceiling, until)
+}
+
+// Awaited returns what a hold waits for, in words: that of the condition, what --wait-url does, and
+// the rest.
+func (t *Terms) Awaited(condition, answers string) (list []string) {
+	p := phrases{}
+	p.put(condition != "", condition)
+	for _, path := range t.WaitGone {
+		p.add(true, "%s is gone", pathWord(path))
+	}
+	p.add(t.WaitURL != "", "%s %s", t.WaitURL, answers)
+	p.add(t.Gate.OnStop, "--on-stop has ended")
+	return p
 }
 
 // Conclusion returns the lines for the end, or for the moment at which the stop signal has

@@ -24,6 +24,9 @@ func Main(m *testing.M, own map[string]func(args []string)) {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
 	}
 	restoreSpawned()
+	for fd := 3; fd < 1024; fd++ { // what was open before, as under flock(1): no program inherits it
+		unix.CloseOnExec(fd)
+	}
 	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // no core files: many tests kill with QUIT and the like
 	flag.Set("test.parallel", "16")                  // the tests mostly wait
 	netns.Main(m, syscall.CLONE_NEWNS)
