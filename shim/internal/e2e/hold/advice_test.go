@@ -33,6 +33,9 @@ func advised(args []string) {
 		fmt.Println("began")
 		serveAdvised(w, r, leave)
 	})}
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, c)
+	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, unix.SIGUSR2)
 	if args[0] != "dies" {
@@ -75,11 +78,15 @@ func advised(args []string) {
 	}
 }
 
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
 // serveAdvised answers after the time ?for=DUR, or /stream for so long, or has a connection /open until leave.
 func serveAdvised(w http.ResponseWriter, r *http.Request, leave chan struct{}) {
 	length, _ := time.ParseDuration(r.URL.Query().Get("for"))
 	switch r.URL.Path {
 	case "/stream":
+		w.Header().Set("Connection", "close")
 		left := false
 		for end := time.Now().Add(length); time.Now().Before(end) && !left; {
 			io.WriteString(w, "token\n")
@@ -90,6 +97,9 @@ func serveAdvised(w http.ResponseWriter, r *http.Request, leave chan struct{}) {
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
+		// However busy the machine is, the last byte goes out with the end of the connection.
+		raw, _ := r.Context().Value(connKey{}).(*net.TCPConn).SyscallConn()
+		raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_CORK, 1) })
 	case "/open": // as after an upgrade
 		conn, _, err := http.NewResponseController(w).Hijack()
 		box.Die(err)
@@ -252,7 +262,7 @@ func (c *crowd) goOn(word string) {
 				}
 				due = due.Add(time.Second)
 				if kind == "seldom" {
-					due = due.Add(time.Duration(n%3) * 170 * time.Millisecond)
+					due = due.Add(time.Duration(n%3)*300*time.Millisecond - 150*time.Millisecond)
 				}
 				time.Sleep(time.Until(due))
 			}
