@@ -49,7 +49,7 @@ const spoken = `
 	redis             | ("-ERR unknown command       |         |                           |       |
 	memcached         | (closes the connection       |         | memcached                 |       | memcached -u root -l 127.0.0.1 -p PORT
 	nats              | (                            |         |                           |       |
-	socat             | relay                        |         | socat                     |       | sh -c 'SELF helper h2 OTHER & exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr TCP:127.0.0.1:OTHER'
+	socat             | relay                        |         | socat                     |       | sh -c 'SELF helper h2 OTHER & until socat /dev/null TCP:127.0.0.1:OTHER; do sleep 0.02; done; exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr TCP:127.0.0.1:OTHER'
 	nghttpd           | alone                        |         | nghttpd                   |       | nghttpd --no-tls -a 127.0.0.1 PORT
 	nghttpx           | both                         |         | nghttpx nghttpd           |       | sh -c 'nghttpd --no-tls -a 127.0.0.1 OTHER & exec nghttpx -f127.0.0.1,PORT\;no-tls -b127.0.0.1,OTHER\;\;proto=h2 --workers=1'
 	grpcio            | alone                        | grpcio  | /usr/lib/python3/dist-packages/grpc |   | /usr/bin/python3 DIR/server.py
