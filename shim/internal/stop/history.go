@@ -206,19 +206,20 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 			return found[:1]
 		}
 	}
-	isInit := c.PID == 1 && slices.Contains(inits, c.Program)
-	takes := c.takes(s) || c.Awaited.Has(s)
-	if server != "" && c.Server == server || takes && !isInit || c.isShell(s) {
+	isInit := slices.Contains(inits, c.Program)
+	passesOn := (isInit || c.Awaited.Has(s)) && !(isInit && c.PID == 1)
+	if server != "" && c.Server == server || c.takes(s) || passesOn || c.isShell(s) {
 		return nil
 	}
 	return h.topmost(h.children[c.PID], func(m *member) bool { return m.Handled.Has(s) })
 }
 
 // takes reports whether a process has a handler for s, and ends by it. Shells catch INT, but only to wait for
-// their child; inits wait for signals without handlers, and pass them on; su passes them on, and kills.
+// their child; inits pass signals on, mostly without handlers; su passes them on, and kills.
 func (m *member) takes(s sig.Signal) bool {
 	caught := m.Handled.Without(m.Awaited)
-	return caught.Has(s) && (s != sig.INT || caught.Has(sig.TERM)) && !slices.Contains(killers, m.Program)
+	passesOn := slices.Contains(inits, m.Program) || slices.Contains(killers, m.Program)
+	return caught.Has(s) && (s != sig.INT || caught.Has(sig.TERM)) && !passesOn
 }
 
 // isShell reports whether a process is a shell that s would end. Signals that PID 1 does not handle do not

@@ -382,12 +382,19 @@ func TestInit(t *testing.T) {
 		s6-svscan 1 | nginx | nginx
 		tini 7      |       |
 		tini 7      | nginx | nginx
+		dumb-init 1 |       | nginx
+		dumb-init 7 |       |
+		dumb-init 7 | nginx | nginx
 	`) {
 		program, number, _ := strings.Cut(cells[0], " ")
 		pid := int(number[0] - '0')
+		awaited := terms
+		if program == "dumb-init" { // which has handlers that do nothing
+			awaited = 0
+		}
 		h := stop.NewHistory(sig.Rewrites{}, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
 		h.Look(pid, []stop.Process{
-			{ID: stop.ID{PID: pid}, Program: program, Handled: terms, Awaited: terms},
+			{ID: stop.ID{PID: pid}, Program: program, Handled: terms, Awaited: awaited},
 			{ID: stop.ID{PID: 8}, Parent: pid, Program: "nginx", Server: "nginx", Handled: terms},
 		})
 		got := ""
