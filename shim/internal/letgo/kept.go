@@ -137,7 +137,7 @@ func (k *Kept) isUniform() bool {
 }
 
 // isControl reports whether so many bytes may be WINDOW_UPDATEs of HTTP/2, and a PING.
-func isControl(n uint64) bool { return n <= ledger.MaxControlBytes && (n%13 == 0 || n%13 == 4) }
+func isControl(n uint64) bool { return n <= 2*ledger.MaxControlBytes && (n%13 == 0 || n%13 == 4) }
 
 // minRefresh is for how many bytes a client sends WINDOW_UPDATE at least: Go's net/http.
 const minRefresh = 4 << 10
@@ -149,9 +149,7 @@ const minRefresh = 4 << 10
 func (k *Kept) notePause(last ledger.RequestState) {
 	in, out := k.In.Bytes, k.Out.Bytes
 	switch {
-	case out == 0 && in == 0:
-		return
-	case in == 0, out >= minRefresh && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
+	case in == 0, max(out, k.answer) >= minRefresh && isControl(in) && k.Info.LastReceived <= k.Info.LastSent:
 		if !isControl(k.answer) && !isControl(out) {
 			k.pause = max(k.pause, k.Moved-k.Before.Moved)
 		}

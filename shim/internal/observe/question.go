@@ -8,6 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -87,13 +88,20 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 // relays reports whether the server at the other end of a connection of ours copies bytes. Then another
 // connection of the network namespace, the server's own, has received as much as ours, and has sent as
 // much, but for a header before (the PROXY protocol's).
-func (o *Observer) relays(fd int) (relays bool) {
+func (o *Observer) relays(fd int) bool {
 	const maxHeader = 536
 	ours, _ := sockdiag.ReadSocket(fd)
 	sent := ours.Info.Sent - ours.Info.Resent
+	var twins []tcp.Socket // those of others are connections of another lameduck, in another container of the pod
 	err := o.source.each(sockdiag.Query{States: openStates, Info: true}, func(s *tcp.Socket) {
 		header := s.Info.Sent - s.Info.Resent - sent
-		relays = relays || s.Info.Received == ours.Info.Received && header <= maxHeader && s.Cookie != ours.Cookie
+		if s.Info.Received == ours.Info.Received && header <= maxHeader && s.Cookie != ours.Cookie {
+			twins = append(twins, *s)
+		}
 	})
-	return relays || err != nil
+	if len(twins) > 0 && o.scope.Method != scope.Namespace {
+		o.scope.Learn(scope.HeldSockets("", o.late.query.WholePIDNamespace).Inodes)
+		twins = slices.DeleteFunc(twins, func(s tcp.Socket) bool { return !o.scope.Owns(&s) })
+	}
+	return len(twins) > 0 || err != nil
 }

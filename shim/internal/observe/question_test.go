@@ -16,6 +16,7 @@ import (
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -149,7 +150,7 @@ func words(a letgo.Answer) string {
 
 // openObserver returns an Observer that lists connections.
 func openObserver(t *testing.T) *Observer {
-	o := &Observer{}
+	o := &Observer{scope: scope.Scope{Method: scope.Namespace}}
 	o.source.connect = func() (dumper, error) { return sockdiag.Open() }
 	o.source.open()
 	t.Cleanup(func() { o.source.conn.Close() })

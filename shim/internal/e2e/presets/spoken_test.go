@@ -11,6 +11,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // spoken are what servers speak, as they answer when they are asked, by cases of servers, or by commands of
@@ -108,6 +109,9 @@ func TestSpoken(t *testing.T) {
 					}
 				}
 				b := s.boot(s.names.Replace("--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag), longer.Replace(of["command"]))
+				if other := s.names.Replace("127.0.0.1:OTHER"); strings.Contains(of["command"], "OTHER") && c["case"] != "haproxy-tcp-proxy" {
+					testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(other) })
+				}
 				client, err := net.Dial("tcp", s.addr())
 				if err != nil {
 					t.Fatal(err)
