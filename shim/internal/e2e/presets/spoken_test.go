@@ -117,6 +117,10 @@ func TestSpoken(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer client.Close()
+				if isHTTP2 { // it has accepted the connection by its answer
+					io.WriteString(client, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+					io.ReadFull(client, make([]byte, 9))
+				}
 				if c["case"] == "httpd" { // which has connections without a byte wait (TCP_DEFER_ACCEPT)
 					io.WriteString(client, "\r\n")
 				}
