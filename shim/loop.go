@@ -59,7 +59,7 @@ func newLoop(p *plan.Plan, h host) *loop {
 		}
 		return list
 	}
-	l := &loop{host: h, machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, traces)}
+	l := &loop{host: h, machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, traces)}
 	l.follow(p)
 	return l
 }

@@ -12,6 +12,7 @@ import (
 // its handler out, and a wrapper may pass its signal on and end.
 type History struct {
 	rewrites sig.Rewrites
+	beside   bool                     // the end of the command is that of all, see NewHistory
 	traces   func(pids []int) []Trace // takes time: asked about few processes
 
 	members map[ID]*member
@@ -61,10 +62,11 @@ type Order struct {
 // maxTraces limits the traces of one look, which take tens of milliseconds then.
 const maxTraces = 256
 
-// NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end. traces
-// returns the present traces of processes.
-func NewHistory(rewrites sig.Rewrites, traces func(pids []int) []Trace) *History {
-	return &History{rewrites: rewrites, traces: traces, members: map[ID]*member{}}
+// NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end, or of the stop
+// by a hook beside the command, whose end is that of the container. traces returns the present traces of
+// processes.
+func NewHistory(rewrites sig.Rewrites, beside bool, traces func(pids []int) []Trace) *History {
+	return &History{rewrites: rewrites, beside: beside, traces: traces, members: map[ID]*member{}}
 }
 
 // Look notes the processes below lameduck, parents before their children. command is the PID of the
@@ -165,7 +167,7 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 //
 // That is whoever handles it, from the top. A shell gets it even so, since it would go on with its next
 // command. Any other program may be what those below it write to, or what they live by: it gets the
-// signal when they have ended. So does an init as PID 1, which passes signals on, and whose end is that of all.
+// signal when they have ended. So do shells and inits that a hook stops, since they end the container.
 func (h *History) Aim(s sig.Signal, server string) []Process {
 	if s == sig.KILL {
 		return nil
@@ -207,8 +209,9 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 		}
 	}
 	isInit := slices.Contains(inits, c.Program)
-	passesOn := (isInit || c.Awaited.Has(s)) && !(isInit && c.PID == 1)
-	if server != "" && c.Server == server || c.takes(s) || passesOn || c.isShell(s) {
+	isFirst := c.Awaited.Has(s) || isInit || c.isShell(s)
+	isLast := h.beside && (isInit || c.IsShell())
+	if server != "" && c.Server == server || c.takes(s) || isFirst && !isLast {
 		return nil
 	}
 	return h.topmost(h.children[c.PID], func(m *member) bool { return m.Handled.Has(s) })
@@ -222,10 +225,9 @@ func (m *member) takes(s sig.Signal) bool {
 	return caught.Has(s) && (s != sig.INT || caught.Has(sig.TERM)) && !passesOn
 }
 
-// isShell reports whether a process is a shell that s would end. Signals that PID 1 does not handle do not
-// end it.
+// isShell reports whether a process is a shell that s would end.
 func (m *member) isShell(s sig.Signal) bool {
-	return m.IsShell() && !m.Handled.Has(s) && !m.Ignored.Has(s) && m.PID != 1
+	return m.IsShell() && !m.Handled.Has(s) && !m.Ignored.Has(s)
 }
 
 // topmost returns the topmost processes among some and their descendants that are of a kind.

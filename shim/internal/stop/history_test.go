@@ -228,7 +228,7 @@ func processes(orders []stop.Order) (list []stop.Process) {
 func (p *stage) run() {
 	const look = 250 * time.Millisecond
 	until := epoch.Add(29 * time.Second)
-	p.history = stop.NewHistory(sig.Rewrites{}, p.traces)
+	p.history = stop.NewHistory(sig.Rewrites{}, false, p.traces)
 	command := p.all[0]
 	p.history.Look(command.PID, p.list())
 	below := p.history.Aim(sig.TERM, "")
@@ -346,7 +346,7 @@ func TestHistories(t *testing.T) {
 
 // TestGroup: the signal of a process group reaches its members of that moment that do not ignore it.
 func TestGroup(t *testing.T) {
-	h := stop.NewHistory(sig.Rewrites{}, func([]int) []stop.Trace { return nil })
+	h := stop.NewHistory(sig.Rewrites{}, false, func([]int) []stop.Trace { return nil })
 	terms := sig.SetOf(sig.TERM)
 	list := []stop.Process{
 		{ID: stop.ID{PID: 7, Start: 1}, Group: 7},
@@ -369,40 +369,42 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestInit: below an init as PID 1, beside which a hook runs, those who handle the signal get it. What else
-// runs as PID 1 and waits for signals gets it itself. A known server gets its own wherever it is.
+// TestInit: below an init or a shell beside which a hook runs, those who handle the signal get it. What else
+// waits for signals gets it itself. A known server gets its own wherever it is.
 func TestInit(t *testing.T) {
 	terms := sig.SetOf(sig.TERM, sig.QUIT)
 	for _, cells := range tables.Rows(`
-		# the first process and its PID | the preset's server | who gets TERM
-		tini 1      |       | nginx
-		tini 1      | nginx | nginx
-		catatonit 1 |       | nginx
-		s6-svscan 1 |       |
-		s6-svscan 1 | nginx | nginx
-		tini 7      |       |
-		tini 7      | nginx | nginx
-		dumb-init 1 |       | nginx
-		dumb-init 7 |       |
-		dumb-init 7 | nginx | nginx
+		# the first process | the preset's server | who gets TERM by a hook | by lameduck as PID 1
+		tini      |       | nginx |
+		tini      | nginx | nginx | nginx
+		catatonit |       | nginx |
+		s6-svscan |       |       |
+		s6-svscan | nginx | nginx | nginx
+		dumb-init |       | nginx |
+		dumb-init | nginx | nginx | nginx
+		bash      |       | nginx |
+		bash      | nginx | nginx | nginx
+		python    |       | nginx | nginx
 	`) {
-		program, number, _ := strings.Cut(cells[0], " ")
-		pid := int(number[0] - '0')
-		awaited := terms
-		if program == "dumb-init" { // which has handlers that do nothing
-			awaited = 0
-		}
-		h := stop.NewHistory(sig.Rewrites{}, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
-		h.Look(pid, []stop.Process{
-			{ID: stop.ID{PID: pid}, Program: program, Handled: terms, Awaited: awaited},
-			{ID: stop.ID{PID: 8}, Parent: pid, Program: "nginx", Server: "nginx", Handled: terms},
-		})
-		got := ""
-		for _, p := range h.Aim(sig.TERM, cells[1]) {
-			got += p.Program
-		}
-		if server, found := h.Server(sig.TERM); got != cells[2] || !found || server.PID != 8 {
-			t.Errorf("%s: %s; server %v", cells, got, server)
+		for i, beside := range []bool{true, false} {
+			first := stop.Process{ID: stop.ID{PID: 7}, Program: cells[0]}
+			switch cells[0] {
+			case "dumb-init": // which has handlers that do nothing
+				first.Handled = terms
+			case "tini", "catatonit", "s6-svscan":
+				first.Handled, first.Awaited = terms, terms
+			}
+			h := stop.NewHistory(sig.Rewrites{}, beside, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
+			h.Look(7, []stop.Process{
+				first, {ID: stop.ID{PID: 8}, Parent: 7, Program: "nginx", Server: "nginx", Handled: terms},
+			})
+			got := ""
+			for _, p := range h.Aim(sig.TERM, cells[1]) {
+				got += p.Program
+			}
+			if server, found := h.Server(sig.TERM); got != cells[2+i] || !found || server.PID != 8 {
+				t.Errorf("%s, beside: %v: %s; server %v", cells, beside, got, server)
+			}
 		}
 	}
 }
