@@ -155,8 +155,12 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 		above = h.command
 	}
 	byParent = above != nil && above.works
-	for ; above != nil; above = above.parent {
+	for range h.members { // no look shows a cycle, but two of them may
+		if above == nil {
+			break
+		}
 		byOthers = byOthers || above.works
+		above = above.parent
 	}
 	return byParent, byOthers
 }

@@ -408,3 +408,33 @@ func TestInit(t *testing.T) {
 		}
 	}
 }
+
+// TestBadTrees: whatever two looks show, and of however many processes, each look has an answer.
+func TestBadTrees(t *testing.T) {
+	h := stop.NewHistory(sig.Rewrites{}, false, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
+	process := func(pid, parent int) stop.Process {
+		return stop.Process{ID: stop.ID{PID: pid}, Parent: parent, Handled: sig.SetOf(sig.TERM)}
+	}
+	h.Look(2, []stop.Process{process(2, 1), process(3, 2), process(4, 3)})
+	h.Signaled(stop.ID{PID: 2})
+	for _, list := range [][]stop.Process{
+		{process(4, 1), process(3, 4)}, // the parent's parent is its child
+		{process(3, 4), process(4, 3)}, // each is the other's
+		{process(3, 3)},
+		{process(4, 99)}, // whose parent is not shown
+		nil,
+	} {
+		h.Look(0, list)
+		if _, atWork, _ := h.Left(epoch, epoch.Add(time.Minute)); len(atWork) != min(len(list), 1) {
+			t.Errorf("%v: %v at work", list, atWork)
+		}
+	}
+	var deep []stop.Process
+	for pid := range 5000 {
+		deep = append(deep, process(pid+2, pid+1))
+	}
+	h.Look(0, deep)
+	if orders, _, _ := h.Left(epoch, epoch.Add(time.Minute)); len(orders) > 1 {
+		t.Errorf("%d orders", len(orders))
+	}
+}
