@@ -89,15 +89,15 @@ func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 
 // hooked are a pod, its containers, and the hooks that they get; "-" is none.
 const hooked = `
-- | {name: a, PORT} | a: hold --preset=auto --grace-period=30
-- | {name: a, PORT, VOLUME, START}, {name: b} | a: hold --preset=auto --grace-period=30
-terminationGracePeriodSeconds: 90 | {name: a, SLEEP} | a: hold --preset=auto --grace-period=90 --delay=45
-- | {name: a, SLEEP} | a: hold --preset=auto --grace-period=56 --delay=45
-- | {name: a}, {name: b, HOOK[sh, -c, sleep 5]END} | b: hold --preset=auto --grace-period=30 --delay=5
-- | {name: a, HOOK[/bin/sleep, 45.5s]END} | a: hold --preset=auto --grace-period=57 --delay=45.5
-- | {name: a, SLEEP}, {name: b, PORT} | a: hold --preset=auto --grace-period=56 --delay=45, b: hold --preset=auto --grace-period=56
-- | {name: a, PORT}, {name: b, PORT, SLEEP} | b: hold --preset=auto --grace-period=56 --delay=45
-}, metadata: {annotations: {lameduck/delay: 10s} | {name: a, SLEEP} | a: hold --preset=auto --grace-period=56 --delay=10s
+- | {name: a, PORT} | a: hold --grace-period=30
+- | {name: a, PORT, VOLUME, START}, {name: b} | a: hold --grace-period=30
+terminationGracePeriodSeconds: 90 | {name: a, SLEEP} | a: hold --grace-period=90 --delay=45
+- | {name: a, SLEEP} | a: hold --grace-period=56 --delay=45
+- | {name: a}, {name: b, HOOK[sh, -c, sleep 5]END} | b: hold --grace-period=30 --delay=5
+- | {name: a, HOOK[/bin/sleep, 45.5s]END} | a: hold --grace-period=57 --delay=45.5
+- | {name: a, SLEEP}, {name: b, PORT} | a: hold --grace-period=56 --delay=45, b: hold --grace-period=56
+- | {name: a, PORT}, {name: b, PORT, SLEEP} | b: hold --grace-period=56 --delay=45
+}, metadata: {annotations: {lameduck/delay: 10s} | {name: a, SLEEP} | a: hold --grace-period=56 --delay=10s
 - | {name: a} | -
 - | {name: a, PORT}, {name: b, PORT} | -
 - | {name: a, PORT, HOOK[nginx, -s, quit]END} | -
@@ -106,10 +106,10 @@ terminationGracePeriodSeconds: 90 | {name: a, SLEEP} | a: hold --preset=auto --g
 initContainers: [{name: lameduck}] | {name: a, SLEEP} | -
 - | {name: a, PORT}, {name: lameduck} | -
 volumes: [{name: lameduck, emptyDir: {}}] | {name: a, PORT} | -
-volumes: [{name: x, emptyDir: {}}] | {name: a, PORT} | a: hold --preset=auto --grace-period=30
+volumes: [{name: x, emptyDir: {}}] | {name: a, PORT} | a: hold --grace-period=30
 volumes: [{name: x, emptyDir: {}}] | {name: a, PORT, MOUNT/opt/lameduck}]} | -
 volumes: [{name: x, emptyDir: {}}] | {name: a, PORT}, {name: b, MOUNT/opt/lameduck/}]} | -
-volumes: [{name: x, emptyDir: {}}] | {name: a, PORT, MOUNT/opt/lameducks}]} | a: hold --preset=auto --grace-period=30
+volumes: [{name: x, emptyDir: {}}] | {name: a, PORT, MOUNT/opt/lameducks}]} | a: hold --grace-period=30
 `
 
 // TestHoldPolicy: which containers get the hook, with which words. What is left alone is not
