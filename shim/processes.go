@@ -114,6 +114,9 @@ func (l *loop) sendStep(s sig.Signal) {
 	if l.plan.Hook {
 		targets = l.besides(s, targets)
 	}
+	if l.plan.Hook && !l.stopSent && len(targets) > 0 { // it may end with the command
+		l.reportStop((*report.Stop).Conclusion)
+	}
 	sent := false
 	for _, p := range targets {
 		sent = l.signal(stop.Order{Process: p, Signal: s}) == nil || sent

@@ -130,7 +130,7 @@ func (s *Stop) Conclusion() []string {
 	if after := s.afterExit(); hasExited && len(after) > 0 {
 		outcome = InWords(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
 	}
-	if s.Hook && len(s.Sent) > 0 {
+	if s.Hook && len(s.Sent)+s.Refused > 0 {
 		outcome = InWords(atTime, outcome, s.when(s.Now))
 	}
 	if hasExited || s.Hook {

@@ -71,8 +71,7 @@ func (m *Machine) onOrphan() {
 	}
 }
 
-// onSentBelow looks whether the processes that were signaled have ended. A hook reports its signal at once,
-// since the end of PID 1 ends the hook.
+// onSentBelow looks whether the processes that were signaled have ended.
 func (m *Machine) onSentBelow(e Event) {
 	if !m.signals() {
 		return
@@ -80,10 +79,7 @@ func (m *Machine) onSentBelow(e Event) {
 	if !e.Waiting {
 		m.due[look] = m.now.Add(lookInterval)
 	}
-	if m.cfg.StopsBeside && !m.reported {
-		m.reported = true
-		m.do(ReportEnd)
-	}
+	m.reported = m.cfg.StopsBeside
 }
 
 // onBelowEnded has a command sent TERM that outlives those below it that were signaled, unless the schedule

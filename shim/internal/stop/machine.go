@@ -63,7 +63,7 @@ type Machine struct {
 	loopStart      int    // the first step after the last forever; 0: none so far
 
 	lookedAt      time.Time // when the remaining processes were looked at last
-	reported      bool      // a hook has reported its signal
+	reported      bool      // a hook has reported its signal, before it sent it
 	readersWaited bool      // what is left had readTime
 	killsRest     bool      // the end of the linger is a KILL
 }
