@@ -278,9 +278,9 @@ func containerCloseIdle(t *testing.T, p *podman) {
 			allClosed := c.Talkers(6)
 			done, reason, closed := c.stop(), "quiet", 6
 			if warning != "" {
-				reason, closed = "second_signal", 0
+				reason, closed = "interrupt", 0
 				c.Err.Wait(warning)
-				p.call(t, "kill", "-s", "TERM", c.name)
+				p.call(t, "kill", "-s", "INT", c.name)
 			}
 			c.Out.Wait("got TERM")
 			c.Exit()
