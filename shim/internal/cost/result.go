@@ -195,7 +195,7 @@ func (t *Tracker) countRefused() {
 	r.Refused += n
 	r.AtMost = r.AtMost || t.serving.stray > 0 || r.Refused > t.serving.mostRefused(t.sample.At.Sub(r.Ends[0].At))
 	if n > 0 {
-		r.LastRefused = t.sample.At
+		r.LastRefused = later(t.sample.At, r.Ends[0].At) // the port may have closed since the sample began
 	}
 	if n != 0 {
 		r.PerSecond.Add(t.sample.At.Sub(r.Ends[0].At), n)

@@ -91,7 +91,7 @@ func (s *Stop) KeepsOn() bool {
 func (s *Stop) Needed() (hold, delay time.Duration) {
 	began := s.Began()
 	lastUse := later(later(s.LastNew, s.LastRefused), s.LastUse).Sub(began)
-	if lastUse > 0 {
+	if lastUse > 0 || s.LastRefused.Equal(began) {
 		delay = lastUse.Truncate(time.Second) + 2*time.Second
 	}
 	last := max(s.LastByte.Sub(began), lastUse, 0)

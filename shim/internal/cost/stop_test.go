@@ -36,6 +36,7 @@ func TestStop(t *testing.T) {
 		another port serves | 10 | 10.1 |      | 3    | 4    | others      | 10 | 39   | 4   |
 		nothing has served  | 10 |      |      |      |      |             | 10 | 10   | 4   |
 		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |             | 10 | 39   | 19  | 30
+		refused as it ended |    | 10   | 10   | 9    | 9    |             | 10 | 14   | 4    | 2
 		clients keep on     | 10 | 19   |      | 8    | 19   | keep on     | 10 | 23   | 13  | 11
 		and others came     | 10 | 19   |      | 16   | 19   | in use      | 10 | 23   | 13  | 11
 		a pool, let go late | 10 | 25   |      | 10.6 | 22.1 | in use      | 10 | 29   | 16.1 | 14
