@@ -61,8 +61,9 @@ func TestUntilPod(t *testing.T) {
 			worker.WantHold(worker.Trigger(), 0, "no_listener")
 			time.Sleep(2 * quiet) // an idle connection, for longer than --quiet-for
 			server.WantHolding("the app was connected")
+			shut := time.Now()
 			app.Do("shut")
-			r := server.WantHold(time.Now(), 0, "drained")
+			r := server.WantHold(shut, 0, "drained")
 			if r.Open != 0 || r.Scope != c["scope"] || r.Observer != "sock_diag" {
 				t.Errorf("report %+v, want no open connection, and the scope %s", r, c["scope"])
 			}
