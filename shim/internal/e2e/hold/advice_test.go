@@ -94,7 +94,7 @@ func serveAdvised(w http.ResponseWriter, r *http.Request, leave chan struct{}) {
 			select {
 			case <-leave:
 				left = true
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(160 * time.Millisecond): // a second's end falls between two
 			}
 		}
 		// However busy the machine is, the last byte goes out with the end of the connection.
@@ -135,13 +135,14 @@ type outcome struct {
 
 // crowd is the clients of a stop.
 type crowd struct {
-	network *box.Network
-	asked   int
-	stopped atomic.Bool // what has come so far is the last
-	lost    atomic.Int32
-	running sync.WaitGroup
-	mu      sync.Mutex
-	ends    []time.Time
+	network  *box.Network
+	asked    int
+	stopped  atomic.Bool // what has come so far is the last
+	lost     atomic.Int32
+	running  sync.WaitGroup
+	repeated []func() // end what is repeated
+	mu       sync.Mutex
+	ends     []time.Time
 }
 
 // ask sends a request, and reports whether the whole answer came. A server that closes a kept connection
@@ -230,12 +231,7 @@ func (c *crowd) start(word string) {
 		if err != nil {
 			return
 		}
-		c.running.Go(func() {
-			defer conn.Close()
-			for err := error(nil); err == nil && !c.stopped.Load(); time.Sleep(time.Second) {
-				_, err = io.WriteString(conn, "a line of a log\n")
-			}
-		})
+		c.repeat(time.Second, func() { io.WriteString(conn, "a line of a log\n") })
 	}
 }
 
@@ -247,27 +243,47 @@ func (c *crowd) goOn(word string) {
 	switch kind {
 	case "shorts":
 		end := time.Now().Add(length)
-		c.running.Go(func() {
-			for ; time.Now().Before(end) || length == 0 && !c.stopped.Load(); time.Sleep(100 * time.Millisecond) {
+		c.running.Go(func() { // those of a length go on after the server
+			for now := range time.Tick(100 * time.Millisecond) {
+				if length > 0 && now.After(end) || length == 0 && c.stopped.Load() {
+					return
+				}
 				c.one("/")
 			}
 		})
-	case "probe", "seldom":
-		due := time.Now()
-		c.running.Go(func() {
-			for n := 0; !c.stopped.Load(); n++ {
-				if conn, err := c.network.Connect("127.0.0.1:8080"); err == nil {
-					c.ask(conn, bufio.NewReader(conn), "/")
-					conn.Close()
-				}
-				due = due.Add(time.Second)
-				if kind == "seldom" {
-					due = due.Add(time.Duration(n%3)*300*time.Millisecond - 150*time.Millisecond)
-				}
-				time.Sleep(time.Until(due))
+	case "probe":
+		c.repeat(time.Second, c.probe)
+	case "seldom":
+		n := 0
+		c.repeat(50*time.Millisecond, func() {
+			if n %= 69; n == 0 || n == 17 || n == 40 {
+				c.probe()
 			}
+			n++
 		})
 	}
+}
+
+// probe makes a request that is not counted.
+func (c *crowd) probe() {
+	if conn, err := c.network.Connect("127.0.0.1:8080"); err == nil {
+		c.ask(conn, bufio.NewReader(conn), "/")
+		conn.Close()
+	}
+}
+
+// repeat does something at an interval until the crowd is stopped.
+func (c *crowd) repeat(every time.Duration, what func()) {
+	c.repeated = append(c.repeated, box.Repeat(every, what))
+}
+
+// stop lets the crowd finish what it does, and begin nothing.
+func (c *crowd) stop() {
+	c.stopped.Store(true)
+	for _, end := range c.repeated {
+		end()
+	}
+	c.running.Wait()
 }
 
 // play stops a server as a row says, and counts.
@@ -321,8 +337,7 @@ func play(t *testing.T, flags, server, clients string) (o outcome) {
 	}
 	b.WaitExit()
 	o.took = time.Since(began)
-	c.stopped.Store(true)
-	c.running.Wait()
+	c.stop()
 	o.lost = int(c.lost.Load())
 	if strings.HasSuffix(server, "slow") && !slices.Contains(b.Out.Texts(), "finished") {
 		o.lost++
@@ -366,7 +381,7 @@ const advices = `
 	delay, settles         | --delay=3 --preset=nginx                        | serves               | pool=3                | closes kept                          | --delay=0 --until=settled      | time
 	kept                   | --until=quiet --preset=go --grace-period=40     | dies                 | pool=24               | closes them, unless                  | --close-idle                   | time
 	kept, settles          | --until=quiet                                   | serves               | pool=3                | is enough if the                     | --until=settled                | time
-	unanswered             | --until=quiet --grace-period=15                 | dies                 | logs                  | needs no drain                       | --ignore-port=514              | time
+	unanswered             | --until=quiet --grace-period=15 --quiet-for=2   | dies                 | logs                  | needs no drain                       | --ignore-port=514              | time
 	probes                 | --until=quiet --grace-period=30 --quiet-for=2   | dies                 | probe                 | leaves health probes                 | --ignore-probes                | time
 	loopback               | --until=quiet --grace-period=15 --quiet-for=1.2 | dies                 | seldom                | over loopback?                       | --ignore-peer=127.0.0.1        | time
 	steady                 | --until=quiet --grace-period=15 --quiet-for=3   | dies                 | shorts                | kept their rate                      | clients shorts=1s              | time
