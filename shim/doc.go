@@ -22,7 +22,7 @@
 //	sockdiag ── sockets ──> ledger ── sample ─┬─> traffic ── verdict ──> loop
 //	                                          └─> letgo ──> closer
 //
-// Package watch is a loop of its own: its sampler has each sample judged by traffic and cost.
+// Package watch is a loop of its own on the same sampler, and has package cost judge each sample, too.
 //
 // # Rooms
 //

@@ -53,11 +53,12 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 	}
 }
 
-// PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners.
-func (o *Observer) PID1Serves() (serves bool) {
+// PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners. It is called
+// before Continue.
+func (s *Sampler) PID1Serves() (serves bool) {
 	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
 		inode, _ := scope.SocketInode(target)
-		serves = serves || inode != 0 && o.late.seen[inode]
+		serves = serves || inode != 0 && s.observer.late.seen[inode]
 	})
 	return serves
 }

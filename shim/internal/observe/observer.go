@@ -106,9 +106,6 @@ func (o *Observer) countsDatagrams() bool {
 // Trouble returns why the observer is not SockDiag, "" if it is.
 func (o *Observer) Trouble() string { return o.source.trouble() }
 
-// Sockets returns how many sockets the latest sample had.
-func (o *Observer) Sockets() int { return o.sockets }
-
 // Wait waits until the next sample is due.
 func (o *Observer) Wait(until time.Time) { o.events.wait(until) }
 

@@ -45,6 +45,10 @@ const afterHoldInterval = time.Second
 // Sampler takes samples of the traffic on a goroutine of its own: a sample takes longer
 // the more connections there are.
 type Sampler struct {
+	// Written by the receiver of a snapshot, before Continue.
+	Interval time.Duration // of samples
+	TimeWait bool          // the next sample needs the sockets in TIME_WAIT
+
 	cfg          Config
 	out          chan Snapshot
 	handled      chan bool   // the receiver has handled a snapshot; true: it searches for a lull
@@ -77,7 +81,7 @@ func newSampler(cfg Config, out chan Snapshot) *Sampler {
 		cfg.Own = health.NewConns()
 	}
 	return &Sampler{
-		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic),
+		Interval: cfg.Traffic.Poll, cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic),
 		asker: letgo.New(letgo.Config{
 			QuietFor: cfg.Traffic.QuietFor, CloseIdle: cfg.Traffic.CloseIdle, Goaway: cfg.Traffic.Goaway,
 		}),
@@ -103,6 +107,7 @@ func (s *Sampler) run() {
 		trouble := fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault)
 		blind := Snapshot{
 			Began: time.Now(), State: stop.Unobservable, Observer: None, Trouble: trouble, PathsPresent: s.cfg.WaitGone,
+			Fault: fault,
 		}
 		if s.cfg.WaitURL != nil {
 			blind.URLState = "is no longer asked"
@@ -246,7 +251,7 @@ func (s *Sampler) take(now time.Time) {
 // sample takes a sample, and returns what the sample means for the hold. Without a TCP listener only
 // datagrams can be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	err := s.observer.Sample(now, s.asker.AwaitsClients(), s.judge)
+	err := s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients(), s.judge)
 	found := &s.observer.scope
 	switch {
 	case s.observer.countsDatagrams():
@@ -274,6 +279,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 func (s *Sampler) judge(sample *ledger.Sample) {
 	s.tracker.Judge(sample, s.asker.Silence())
 	s.snapshot.Sample = s.tracker.Sample()
+	s.snapshot.Ledger = sample
 	if len(s.cfg.Traffic.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}
@@ -305,7 +311,7 @@ func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
 // before the hold ends in any case.
 func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 	cfg := &s.cfg
-	pause := cfg.Traffic.Poll
+	pause := s.Interval
 	switch {
 	case s.slowed.Load():
 		pause = afterHoldInterval

@@ -62,7 +62,7 @@ func TestPause(t *testing.T) {
 }
 
 // TestStart: the sampler publishes snapshots until the process ends. The next sample is taken when
-// the snapshot has been handled, and in a search at once.
+// the snapshot has been handled, and in a search at once. A fault is the last snapshot.
 func TestStart(t *testing.T) {
 	netns.Need(t)
 	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -71,7 +71,14 @@ func TestStart(t *testing.T) {
 	out, woken := make(chan Snapshot, 1), make(chan bool, 1000)
 	cfg := config(time.Now(), port)
 	cfg.Traffic.Poll = time.Hour
-	cfg.Wake = func() { woken <- true }
+	fails := false
+	cfg.Wake = func() {
+		woken <- true
+		if fails {
+			fails = false
+			panic(errDenied)
+		}
+	}
 	s := Start(cfg, out)
 	for i := range 20 {
 		<-woken
@@ -84,7 +91,14 @@ func TestStart(t *testing.T) {
 		}
 		s.Continue(true)
 	}
-	s.SlowDown()
+	<-woken
+	<-out
+	fails = true
+	s.Continue(true)
+	<-out
+	if got := <-out; got.Fault != errDenied || got.State != stop.Unobservable || got.Observer != None || got.Trouble == "" {
+		t.Errorf("after a fault: %+v", got)
+	}
 }
 
 // TestStates: the state of each verdict, by the condition of the hold. A hook learns that the server

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -44,8 +45,10 @@ const (
 // Snapshot is a sample of the traffic, and how it was taken.
 type Snapshot struct {
 	traffic.Sample
-	Began        time.Time     // when the sample was taken
-	PreviousTook time.Duration // the duration of the previous sample
+	Ledger       *ledger.Sample // that was judged; valid until Continue
+	Fault        any            // of lameduck's own, after which there is no sample
+	Began        time.Time      // when the sample was taken
+	PreviousTook time.Duration  // the duration of the previous sample
 
 	State    stop.TrafficState // the consequence for the hold
 	Requests stop.Requests     // the consequence for the search for a lull

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -12,12 +13,12 @@ import (
 // view returns the traffic of the network namespace now as one line, and records to what the next one
 // refers. The JSON names are promises, like the names in the report. Requests that traffic has given
 // up are in flight for a hold, which counts the silence of a request from its own start.
-func (w *watch) view(now time.Time, next *sample) string {
-	if now.Before(w.givesUp) {
+func (w *watch) view(now time.Time, next *observe.Snapshot) string {
+	if now.Sub(w.start) < known+w.plan.Traffic.MaxSilence {
 		next.InFlight += next.LeftOut.GivenUp
 		next.Quiet = next.Quiet && next.InFlight == 0
 	}
-	ports := next.cost.Listening[:min(len(next.cost.Listening), maxShown)]
+	ports := w.cost.Listening[:min(len(w.cost.Listening), maxShown)]
 	opened := next.Accepted - w.viewed
 	w.viewed = next.Accepted
 	if !w.plan.JSON {
@@ -28,9 +29,9 @@ func (w *watch) view(now time.Time, next *sample) string {
 	c := &w.cost
 	requests, streams := c.Cut()
 	since := func(at time.Time) any { return report.Known(at.After(w.start), now.Sub(at).Milliseconds()) }
-	v := report.Fields{"schema", report.Schema, "time", now, "observer", report.OrNull(next.observer)} // "none": nothing can be observed; null: nothing listens
-	if next.trouble != "" {
-		v = append(v, "trouble", next.trouble) // why that is not the best observer
+	v := report.Fields{"schema", report.Schema, "time", now, "observer", report.OrNull(next.Observer)} // "none": nothing can be observed; null: nothing listens
+	if next.Trouble != "" {
+		v = append(v, "trouble", next.Trouble) // why that is not the best observer
 	}
 	return report.Encode(append(v,
 		"ports", append([]uint16{}, ports...), // that listen; never null
@@ -58,7 +59,7 @@ func (w *watch) ago(now, at time.Time) string {
 
 // state returns the losses so far, or the strictest condition that is met, and what keeps the server
 // from quiet.
-func (w *watch) state(next *sample) string {
+func (w *watch) state(next *observe.Snapshot) string {
 	requests, streams := w.cost.Cut()
 	switch ended := len(w.cost.Ends) > 0 && w.cost.Uncounted == nil; {
 	case ended && w.cost.Source == "":

@@ -10,6 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -35,16 +36,24 @@ type Watcher struct {
 	Say  func(string) error // what has happened, and what a stop has cost
 }
 
+// The intervals of samples: as long as the server listens, and after its end, where each reset has
+// its time by the sample that counts it.
+const (
+	watchInterval = 250 * time.Millisecond
+	endedInterval = 100 * time.Millisecond
+)
+
 // Run watches until a signal ends it.
 func Run(p *plan.Plan, to Watcher, log *termlog.Writer) error {
 	w := newWatch(p, to, log, time.Now())
-	samples := make(chan sample, 1)
-	go newSampler(p, w.start, samples).run()
-	return w.run(samples)
+	cfg := observe.Config{Start: w.start, Traffic: p.Traffic, Ports: p.CountPorts, EveryPort: true, Wake: sigcatch.Wake}
+	cfg.Traffic.Poll = cost.LateEvent - endedInterval // after that the event of a missing connection is lost
+	w.sampler = observe.Start(cfg, w.samples)
+	return w.run()
 }
 
 // run handles samples and signals. A fault of lameduck's own is an error, after what is known.
-func (w *watch) run(samples chan sample) (err error) {
+func (w *watch) run() (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("a fault of lameduck's own, %v; please report it", fault)
@@ -54,13 +63,10 @@ func (w *watch) run(samples chan sample) (err error) {
 	}()
 	for !w.done && w.err == nil {
 		select {
-		case next := <-samples:
-			if next.fault != nil {
-				panic(next.fault)
-			}
-			w.sampled(&next)
+		case next := <-w.samples:
+			w.onSample(&next, w.judge(&next))
 		default: // a sample wakes Next, too
-			w.signaled(sigcatch.Next(time.Time{}, [2]int{}))
+			w.onSignal(sigcatch.Next(time.Time{}, [2]int{}))
 		}
 	}
 	return w.err
@@ -72,21 +78,33 @@ type watch struct {
 	plan    *plan.Plan
 	termlog *termlog.Writer
 	start   time.Time // of what counts
-	givesUp time.Time // when requests may first be given up
-	viewDue time.Time
-	viewed  int // connections, as of the last view
 
-	cost      report.Cost
-	announced bool     // what TERM begins, as was said
-	written   []string // the verdict in the termination log, in words
-	said      bool     // the verdict on the ends so far
-	saidLoss  bool     // what they had cost at once
-	news      [3]string
-	minute    []count   // of the samples of a minute, up to the beginning of the stop
-	endedAt   time.Time // when a signal ended watch
-	done      bool
-	err       error // of the first line that could not be written
+	sampler *observe.Sampler
+	samples chan observe.Snapshot // of the sampler
+	tracker *cost.Tracker
+	cost    report.Cost
+	minute  []count // of the samples of a minute, up to the beginning of the stop
+
+	viewDue   time.Time
+	viewed    int       // connections, as of the last view
+	news      [2]string // as was said last
+	announced bool      // what TERM begins, as was said
+	said      saying    // of the ends so far
+	written   []string  // the verdict in the termination log, in words
+
+	endedAt time.Time // when a signal ended watch
+	done    bool
+	err     error // of the first line that could not be written
 }
+
+// saying is what was said about the ends of ports.
+type saying int
+
+const (
+	saidNothing saying = iota
+	saidLoss           // what they had cost at once
+	saidVerdict
+)
 
 // count is the number of connections up to a moment.
 type count struct {
@@ -107,19 +125,20 @@ func (w *watch) countMinute(now time.Time, accepted int) {
 }
 
 func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
-	w := &watch{
-		Watcher: to, plan: p, termlog: log,
-		start: now.Add(-known), givesUp: now.Add(p.Traffic.MaxSilence), viewDue: now.Add(showEvery),
+	return &watch{
+		Watcher: to, plan: p, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
+		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
+		cost: report.Cost{
+			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
+			Stop: cost.Stop{
+				Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
+			},
+		},
 	}
-	w.cost = report.Cost{Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed}
-	w.cost.Limit = p.Stop.Grace - stop.ReportMargin
-	w.cost.QuietFor = p.Traffic.QuietFor
-	w.cost.Ceiling = p.Stop.Gate.Ceiling
-	return w
 }
 
-// signaled handles a signal, or 0. What has happened since the latest sample is in the next one.
-func (w *watch) signaled(signal sig.Signal) {
+// onSignal handles a signal, or 0. What has happened since the latest sample is in the next one.
+func (w *watch) onSignal(signal sig.Signal) {
 	now := time.Now()
 	switch isTERM := signal == sig.TERM; {
 	case isTERM && w.cost.TERM.IsZero():
@@ -132,6 +151,27 @@ func (w *watch) signaled(signal sig.Signal) {
 		w.done = true
 		w.conclude(now)
 	}
+}
+
+// judge judges a sample, and lets the sampler go on.
+func (w *watch) judge(next *observe.Snapshot) cost.Result {
+	if next.Fault != nil {
+		panic(next.Fault)
+	}
+	c := &w.cost
+	result := w.tracker.Judge(next.Ledger, next.Patterns)
+	if isFirst := len(c.Listening)+len(c.Ends) == 0; isFirst && len(result.Listening) > 0 {
+		signals := new(proc.Processes).Signals(1)
+		handled := signals.Caught | signals.Blocked // it may wait for what it blocks
+		c.Deaf = w.sampler.PID1Serves() && !handled.Has(sig.TERM)
+	}
+	w.sampler.TimeWait = w.tracker.NeedsTimeWait()
+	w.sampler.Interval = watchInterval
+	if len(result.Ends) > 0 {
+		w.sampler.Interval = endedInterval
+	}
+	w.sampler.Continue(false)
+	return result
 }
 
 // outlook says what TERM begins.
@@ -149,22 +189,22 @@ func (w *watch) outlook(now time.Time) string {
 		"(grace period of %s, %s); a second TERM or INT ends it", c.QuietFor, c.Limit, c.Grace, source)
 }
 
-// sampled handles a snapshot.
-func (w *watch) sampled(next *sample) {
+// onSample handles a snapshot, and what the ends of ports have cost.
+func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	now := time.Now()
 	c := &w.cost
-	hasReturned := len(next.cost.Returned) > 0
+	hasReturned := len(result.Returned) > 0
 	if hasReturned {
 		w.conclude(now) // before what was counted is forgotten
 	}
-	if hasReturned || len(c.Ends) < len(next.cost.Ends) {
-		w.said, w.saidLoss = false, false
+	if hasReturned || len(c.Ends) < len(result.Ends) {
+		w.said = saidNothing
 	}
-	c.Result, c.Streams, c.Deaf = next.cost, next.Streams, next.deaf
+	c.Result, c.Streams = result, next.Streams
 	w.countMinute(now, next.Accepted)
 	c.Source = ""
-	if next.observer != observe.SockDiag {
-		c.Source = next.observer
+	if next.Observer != observe.SockDiag {
+		c.Source = next.Observer
 	}
 	late := time.Duration(0)
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
@@ -174,16 +214,16 @@ func (w *watch) sampled(next *sample) {
 	}
 	w.sayNews(next)
 	w.writeTermlog(now, false)
-	isEnded := !w.endedAt.IsZero() && next.began.After(w.endedAt.Add(late))
+	isEnded := !w.endedAt.IsZero() && next.Began.After(w.endedAt.Add(late))
 	switch isOver := c.Over(now); {
 	case isEnded || isOver:
 		w.conclude(now)
 		w.done = isEnded || !c.TERM.IsZero()
-	case !w.announced && !c.TERM.IsZero() && next.began.After(c.TERM):
+	case !w.announced && !c.TERM.IsZero() && next.Began.After(c.TERM):
 		w.announced = true
 		w.say("TERM: %s", w.outlook(now))
-	case !w.saidLoss && !w.said && c.Lost() && c.Gone(now): // KILL may come before the verdict
-		w.saidLoss = true
+	case w.said == saidNothing && c.Lost() && c.Gone(now): // KILL may come before the verdict
+		w.said = saidLoss
 		w.say("so far: %s", c.Lines()[0])
 	}
 	if w.View != nil && !w.done && w.err == nil && !now.Before(w.viewDue) && hasRoom(0) {
@@ -193,16 +233,17 @@ func (w *watch) sampled(next *sample) {
 }
 
 // sayNews says what has changed about the source of the samples, and about the server.
-func (w *watch) sayNews(next *sample) {
+func (w *watch) sayNews(next *observe.Snapshot) {
+	c := &w.cost
 	var news [len(w.news)]string
-	if next.trouble != "" {
-		news[0] = fmt.Sprintf("observing through %s: %s", next.observer, next.trouble)
+	if next.Trouble != "" {
+		news[0] = fmt.Sprintf("observing through %s: %s", next.Observer, next.Trouble)
 	}
-	if next.deaf {
+	switch {
+	case c.Deaf:
 		news[1] = report.Deaf
-	}
-	if len(next.cost.Listening)+len(next.cost.Ends) == 0 {
-		news[2] = "nothing listens in this network namespace; looking on"
+	case len(c.Listening)+len(c.Ends) == 0:
+		news[1] = "nothing listens in this network namespace; looking on"
 	}
 	for i, text := range news {
 		if text != "" && text != w.news[i] {
@@ -210,7 +251,7 @@ func (w *watch) sayNews(next *sample) {
 		}
 	}
 	w.news = news
-	for _, e := range next.cost.Returned {
+	for _, e := range c.Returned {
 		w.say("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds())
 	}
 }
@@ -244,10 +285,10 @@ const watchPrefix = "lameduck: watch: "
 
 // conclude says what the stop has cost, if it has begun, once.
 func (w *watch) conclude(now time.Time) {
-	if w.said || w.cost.Began().IsZero() {
+	if w.said == saidVerdict || w.cost.Began().IsZero() {
 		return
 	}
-	w.said = true
+	w.said = saidVerdict
 	w.writeTermlog(now, true)
 	for _, line := range w.verdict(watchPrefix) {
 		w.line(line)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -23,37 +24,30 @@ func TestLateEvents(t *testing.T) {
 		after time.Duration
 		done  bool
 	}{{after: -1}, {after: 1, done: true}, {ended, cost.LateEvent / 2, false}, {ended, cost.LateEvent + 1, true}} {
-		w := Watcher{Say: func(string) error { return nil }}
-		s := newWatch(testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable})), w, termlog.New(""), time.Now())
-		s.signaled(sig.INT)
-		s.sampled(&sample{began: s.endedAt.Add(c.after), cost: c.cost})
-		if s.done != c.done {
-			t.Errorf("%v after the signal, %d listeners gone: done %v", c.after, len(c.cost.Ends), s.done)
+		w := newTestWatch(time.Now())
+		w.onSignal(sig.INT)
+		w.onSample(&observe.Snapshot{Began: w.endedAt.Add(c.after)}, c.cost)
+		if w.done != c.done {
+			t.Errorf("%v after the signal, %d listeners gone: done %v", c.after, len(c.cost.Ends), w.done)
 		}
 	}
 }
 
 // TestFaults: a fault of the sampler or of the loop ends watch with an error, after the verdict so far.
 func TestFaults(t *testing.T) {
-	p := testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
 	for fault, verdicts := range map[string]int{"sampler": 1, "loop": 0} {
-		samples, said := make(chan sample, 1), 0
-		w := newWatch(p, Watcher{Say: func(text string) error {
+		said := 0
+		w := newTestWatch(time.Now())
+		w.Say = func(text string) error {
 			if fault == "loop" {
 				panic(text)
 			}
 			said++
 			return nil
-		}}, termlog.New(""), time.Now())
-		w.cost.TERM, w.cost.Ends = time.Now(), []cost.End{{Port: 80, At: time.Now()}}
-		if fault == "sampler" {
-			s := newSampler(p, time.Now(), samples)
-			s.cost = nil
-			s.run()
-		} else {
-			samples <- sample{trouble: "news"}
 		}
-		err := w.run(samples)
+		w.cost.TERM, w.cost.Ends = time.Now(), []cost.End{{Port: 80, At: time.Now()}}
+		w.samples <- observe.Snapshot{Fault: fault}
+		err := w.run()
 		if err == nil || !strings.Contains(err.Error(), "a fault of lameduck's own") || said/2 != verdicts {
 			t.Errorf("fault of the %s: %v, said %d", fault, err, said)
 		}
@@ -80,7 +74,7 @@ func TestViewOfSlowRequest(t *testing.T) {
 	first := time.Unix(1_000_000_000, 0)
 	w := newTestWatch(first)
 	for after, want := range map[time.Duration]string{0: "1 in flight", 29 * time.Second: "1 in flight", 30 * time.Second: "0 in flight"} {
-		s := &sample{Sample: traffic.Sample{
+		s := &observe.Snapshot{Sample: traffic.Sample{
 			Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
 		}}
 		state := map[bool]string{true: "; settled, but requests are in flight", false: "; quiet"}[want[0] == '1']
@@ -92,27 +86,32 @@ func TestViewOfSlowRequest(t *testing.T) {
 
 func newTestWatch(now time.Time) *watch {
 	p := testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
-	return newWatch(p, Watcher{}, termlog.New(""), now)
+	return newWatch(p, Watcher{Say: func(string) error { return nil }}, termlog.New(""), now)
 }
 
 // TestState: a view says which condition is met, or why the server is busy, and what its end has cost.
 func TestState(t *testing.T) {
+	met := func(v traffic.Verdict) traffic.Sample { return traffic.Sample{Verdict: v} }
 	ended := cost.Result{Ends: []cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
-	for want, s := range map[string]sample{
-		"drained":                               {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true, Quiet: true, Drained: true}}},
-		"quiet":                                 {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true, Quiet: true}}},
+	for want, c := range map[string]struct {
+		traffic.Sample
+		cost   cost.Result
+		source string
+	}{
+		"drained":                               {Sample: met(traffic.Verdict{Settled: true, Quiet: true, Drained: true})},
+		"quiet":                                 {Sample: met(traffic.Verdict{Settled: true, Quiet: true})},
 		"settled, but requests are in flight":   {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true}, InFlight: 1}},
-		"settled, but bytes come":               {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true}}},
+		"settled, but bytes come":               {Sample: met(traffic.Verdict{Settled: true})},
 		"busy: requests are in flight":          {Sample: traffic.Sample{InFlight: 1}},
 		"busy: connections wait to be accepted": {Sample: traffic.Sample{Cause: traffic.Cause{Kind: traffic.AcceptQueue}}},
 		"busy: new connections":                 {},
 		"3 cut, 3 refused":                      {cost: ended},
-		"3 refused":                             {cost: ended, observer: "/proc/net"},
+		"3 refused":                             {cost: ended, source: "/proc/net"},
 	} {
 		w := newTestWatch(time.Now())
-		w.cost.Result, w.cost.Source = s.cost, s.observer
-		if got := w.state(&s); got != want {
-			t.Errorf("%+v: %q, want %q", s, got, want)
+		w.cost.Result, w.cost.Source = c.cost, c.source
+		if got := w.state(&observe.Snapshot{Sample: c.Sample}); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
 		}
 	}
 }
