@@ -17,8 +17,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Closer acts on connections in rounds: calls of Ask, and then EndRound. Between
-// two rounds no descriptor is open.
+// Closer acts on connections.
 type Closer struct {
 	// WholePIDNamespace means that all processes of our PID namespace may be ours, rather
 	// than our descendants alone.
@@ -27,9 +26,8 @@ type Closer struct {
 	root       procfs.Root
 	holders    map[uint32]holder // by the inodes of sockets, as of the last search
 	searchedAt time.Time
-	pidfds     map[int]int // of this round, by PID
-	refused    error       // why the sockets of a process cannot be duplicated
-	unheld     uint64      // the cookie of a connection that the last search did not find
+	refused    error  // why the sockets of a process cannot be duplicated
+	unheld     uint64 // the cookie of a connection that the last search did not find
 }
 
 // holder is a process with a descriptor of a socket.
@@ -42,25 +40,67 @@ type holder struct {
 // all processes.
 const searchInterval = time.Second
 
-// Ask asks the client of the connection with the inode and the cookie to choose again, if may says so
-// of its present state: by a word that is written as if by the server, or, without one, by closing the
-// connection for reading. The server then reads the end of the stream after all that has
-// arrived, as if the client had left. Ask reports whether that was done. An error means
-// that lameduck may not do that; without an error the next round may try again. A connection
-// that no process of ours holds is left alone: it has been closed since the sample, unless a
-// later sample shows it again. Then a process holds it whose descriptors cannot be read, if
-// there is one.
-func (c *Closer) Ask(inode uint32, cookie uint64, word string, may func(*tcp.Socket) bool) (done bool, err error) {
-	return c.find(inode, cookie, func(h holder, fd int, s *tcp.Socket) bool {
-		switch {
-		case !may(s), word != "" && !c.rests(h, fd, s):
-			return false
-		case word == "":
-			return unix.Shutdown(fd, unix.SHUT_RD) == nil
-		}
-		n, err := unix.SendmsgN(fd, []byte(word), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		return err == nil && n == len(word)
-	})
+// Ask asks the client of a connection to choose again, if may says so of its present state: by
+// a word that is written as if by the server, or, without one, by closing the connection for
+// reading. The server then reads the end of the stream after all that has arrived, as if the
+// client had left. Ask returns the state in which that was done, or nil. An error means that
+// lameduck may not do that; without an error a later call may try again. A connection that no
+// process of ours holds is left alone: it has been closed since the sample, unless a later sample
+// shows it again. Then a process holds it whose descriptors cannot be read, if there is one.
+func (c *Closer) Ask(of *tcp.Socket, word string, may func(*tcp.Socket) bool) (asked *tcp.Socket, err error) {
+	h, isKnown := c.holders[of.Inode]
+	err = errOther
+	if isKnown {
+		asked, err = c.try(h, of.Cookie, word, may)
+	}
+	switch {
+	case err != errOther:
+		return asked, err
+	case c.unheld == of.Cookie && c.refused != nil:
+		return nil, c.refused
+	case time.Since(c.searchedAt) < searchInterval:
+		return nil, nil
+	}
+	c.search()
+	if _, isKnown = c.holders[of.Inode]; !isKnown {
+		c.unheld = of.Cookie
+		return nil, nil
+	}
+	return c.Ask(of, word, may)
+}
+
+// errOther means that a descriptor is not that of the socket (anymore).
+var errOther = errors.New("another socket")
+
+// try asks the client of a connection that a process held at the last search, if it is still there.
+func (c *Closer) try(h holder, cookie uint64, word string, may func(*tcp.Socket) bool) (*tcp.Socket, error) {
+	fd, err := duplicate(h)
+	switch err {
+	case nil:
+		defer unix.Close(fd)
+	case unix.ESRCH, unix.EBADF: // the process, or its descriptor
+		return nil, errOther
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
+		return nil, nil
+	default:
+		return nil, c.refuse(h.pid, err)
+	}
+	now, err := sockdiag.ReadSocket(fd)
+	n := 0
+	switch {
+	case err != nil || now.Cookie != cookie:
+		return nil, errOther
+	case !may(&now), word != "" && !c.rests(h, fd, &now):
+		return nil, nil
+	case word == "":
+		err = unix.Shutdown(fd, unix.SHUT_RD)
+	default:
+		n, err = unix.SendmsgN(fd, []byte(word), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	}
+	if err != nil || n != len(word) {
+		return nil, nil
+	}
+	return &now, nil
 }
 
 // rests reports whether the server does not stand in the midst of what it writes, between two system
@@ -79,75 +119,14 @@ func (c *Closer) rests(h holder, fd int, before *tcp.Socket) bool {
 		now.Info.Sent == before.Info.Sent && now.Info.Received == before.Info.Received
 }
 
-// find calls act with a descriptor of the connection, and with its present state.
-func (c *Closer) find(inode uint32, cookie uint64, act action) (done bool, err error) {
-	err = errOther
-	if found, known := c.holders[inode]; known {
-		done, err = c.try(found, cookie, act)
-	}
-	switch {
-	case !errors.Is(err, errOther):
-		return done, err
-	case c.unheld == cookie && c.refused != nil:
-		return false, c.refused
-	case time.Since(c.searchedAt) < searchInterval:
-		return false, nil
-	}
-	c.search()
-	if _, known := c.holders[inode]; !known {
-		c.unheld = cookie
-		return false, nil
-	}
-	return c.find(inode, cookie, act)
-}
-
-// action acts on a socket, and reports whether it did.
-type action func(h holder, fd int, now *tcp.Socket) (done bool)
-
-// errOther means that a descriptor is not that of the socket (anymore).
-var errOther = errors.New("another socket")
-
-// try acts on the socket that a process held at the last search, if it is still there.
-func (c *Closer) try(h holder, cookie uint64, act action) (done bool, err error) {
-	fd, err := c.duplicate(h)
-	switch err {
-	case nil:
-		defer unix.Close(fd)
-	case unix.ESRCH, unix.EBADF: // the process, or its descriptor
-		return false, errOther
-	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
-		return false, nil
-	default:
-		return false, c.refuse(h.pid, err)
-	}
-	s, err := sockdiag.ReadSocket(fd)
-	if err != nil || s.Cookie != cookie {
-		return false, errOther
-	}
-	return act(h, fd, &s), nil
-}
-
 // duplicate returns a descriptor of ours for that of another process.
-func (c *Closer) duplicate(h holder) (fd int, err error) {
-	pidfd, open := c.pidfds[h.pid]
-	if !open {
-		if pidfd, err = unix.PidfdOpen(h.pid, 0); err != nil {
-			return -1, err
-		}
-		if c.pidfds == nil {
-			c.pidfds = map[int]int{}
-		}
-		c.pidfds[h.pid] = pidfd
+func duplicate(h holder) (fd int, err error) {
+	pidfd, err := unix.PidfdOpen(h.pid, 0)
+	if err != nil {
+		return -1, err
 	}
+	defer unix.Close(pidfd)
 	return unix.PidfdGetfd(pidfd, h.fd, 0)
-}
-
-// EndRound closes what the round has opened.
-func (c *Closer) EndRound() {
-	for _, pidfd := range c.pidfds {
-		unix.Close(pidfd)
-	}
-	clear(c.pidfds)
 }
 
 // search finds the holders of our sockets. To duplicate a descriptor, of several the last is as good
@@ -179,9 +158,6 @@ func (c *Closer) search() {
 	c.searchedAt = time.Now()
 }
 
-// isHook reports whether our processes are not our descendants.
-func (c *Closer) isHook() bool { return c.WholePIDNamespace && os.Getpid() != 1 }
-
 // refuse remembers why the sockets of a process cannot be duplicated.
 func (c *Closer) refuse(pid int, err error) error {
 	if c.refused == nil {
@@ -194,16 +170,18 @@ func (c *Closer) refuse(pid int, err error) error {
 // ptrace(2), "Ptrace access mode checking".
 func (c *Closer) explain(pid int, err error) error {
 	const remedy = "add the capability SYS_PTRACE"
+	_, ownErr := duplicate(holder{pid: os.Getpid(), fd: -1}) // nothing but a filter of system calls forbids that
 	switch {
 	case err == unix.ENOSYS:
 		return errors.New("pidfd_getfd(2) is missing: it needs Linux 5.6 and a seccomp profile that knows it, " +
 			"and gVisor has none")
 	case err != unix.EPERM:
 		return os.NewSyscallError("pidfd_getfd", err)
-	case duplicateOwn() == unix.EPERM:
+	case ownErr == unix.EPERM:
 		return errors.New("the seccomp profile forbids pidfd_getfd(2): allow it, or " + remedy)
 	}
-	if level := c.root.PtraceScope(); level > 1 || level == 1 && c.isHook() {
+	isHook := c.WholePIDNamespace && os.Getpid() != 1
+	if level := c.root.PtraceScope(); level > 1 || level == 1 && isHook {
 		return fmt.Errorf("kernel.yama.ptrace_scope is %d: give the flag to the entrypoint, not to a hook, or %s",
 			level, remedy)
 	}
@@ -213,19 +191,4 @@ func (c *Closer) explain(pid int, err error) error {
 	}
 	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or "+
 		"lameduck as root with the capability SYS_PTRACE", pid)
-}
-
-// duplicateOwn tries to duplicate a descriptor of our own, which nothing but a filter of
-// system calls forbids.
-func duplicateOwn() error {
-	pidfd, err := unix.PidfdOpen(os.Getpid(), 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(pidfd)
-	fd, err := unix.PidfdGetfd(pidfd, pidfd, 0)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
 }

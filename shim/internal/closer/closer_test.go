@@ -57,8 +57,7 @@ func process(role string) *exec.Cmd {
 type connection struct {
 	client net.Conn
 	server *os.File
-	inode  uint32
-	cookie uint64
+	socket tcp.Socket
 }
 
 func connect() connection {
@@ -71,12 +70,13 @@ func connect() connection {
 	var stat unix.Stat_t
 	unix.Fstat(int(server.Fd()), &stat)
 	socket := testutil.Must(sockdiag.ReadSocket(int(server.Fd())))
-	return connection{client, server, uint32(stat.Ino), socket.Cookie}
+	socket.Inode = uint32(stat.Ino)
+	return connection{client, server, socket}
 }
 
 // closer returns a Closer that has just found this holder of the connection.
 func (c connection) closer(pid, fd int) *Closer {
-	return &Closer{holders: map[uint32]holder{c.inode: {pid: pid, fd: fd}}, searchedAt: time.Now()}
+	return &Closer{holders: map[uint32]holder{c.socket.Inode: {pid: pid, fd: fd}}, searchedAt: time.Now()}
 }
 
 func always(*tcp.Socket) bool { return true }
@@ -87,11 +87,9 @@ func TestShutDown(t *testing.T) {
 	io.WriteString(conn.client, "b")
 	c := conn.closer(os.Getpid(), int(conn.server.Fd()))
 	before := testutil.LowestFree()
-	var seen tcp.Socket
-	done, err := c.Ask(conn.inode, conn.cookie, "", func(now *tcp.Socket) bool { seen = *now; return true })
-	c.EndRound()
-	if !done || err != nil || seen.Unread != 1 {
-		t.Errorf("done %v, error %v, of %+v", done, err, seen)
+	asked, err := c.Ask(&conn.socket, "", always)
+	if asked == nil || err != nil || asked.Unread != 1 {
+		t.Errorf("asked %+v, error %v", asked, err)
 	}
 	if after := testutil.LowestFree(); after != before {
 		t.Errorf("descriptor %d was free, and is not", before)
@@ -110,22 +108,23 @@ func TestShutDown(t *testing.T) {
 func TestLeftAlone(t *testing.T) {
 	conn := connect()
 	pid, fd := os.Getpid(), int(conn.server.Fd())
-	leaves := func(what string, c *Closer, cookie uint64, idle bool) {
+	leaves := func(what string, c *Closer, idle bool) {
 		t.Helper()
-		done, err := c.Ask(conn.inode, cookie, "", func(*tcp.Socket) bool { return idle })
-		c.EndRound()
-		if done || err != nil {
-			t.Errorf("%s: done %v, error %v", what, done, err)
+		asked, err := c.Ask(&conn.socket, "", func(*tcp.Socket) bool { return idle })
+		if asked != nil || err != nil {
+			t.Errorf("%s: asked %+v, error %v", what, asked, err)
 		}
 	}
-	leaves("busy", conn.closer(pid, fd), conn.cookie, false)
-	leaves("another socket", conn.closer(pid, fd), conn.cookie+1, true)
-	leaves("descriptor gone", conn.closer(pid, 1<<20), conn.cookie, true)
-	leaves("process gone", conn.closer(1<<22, fd), conn.cookie, true) // no process has such a number
+	leaves("busy", conn.closer(pid, fd), false)
+	leaves("descriptor gone", conn.closer(pid, 1<<20), true)
+	leaves("process gone", conn.closer(1<<22, fd), true) // no process has such a number
+	conn.socket.Cookie++
+	leaves("another socket", conn.closer(pid, fd), true)
+	conn.socket.Cookie--
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
 	unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max})
-	leaves("full table", conn.closer(pid, fd), conn.cookie, true)
+	leaves("full table", conn.closer(pid, fd), true)
 	unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	io.WriteString(conn.client, "x")
 	if n, err := conn.server.Read(make([]byte, 1)); n != 1 {
@@ -173,12 +172,11 @@ func TestWrite(t *testing.T) {
 	isSilent := func(now *tcp.Socket) bool { return now.Unsent == 0 && now.Info.LastSent >= 5*time.Millisecond }
 	frames, last := 0, ""
 	for written := 0; written < 20; {
-		done, err := c.Ask(conn.inode, conn.cookie, "ours\n", isSilent)
-		c.EndRound()
+		asked, err := c.Ask(&conn.socket, "ours\n", isSilent)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done {
+		if asked != nil {
 			written++
 		}
 		select {
@@ -209,10 +207,9 @@ func TestWriteKeptBack(t *testing.T) {
 	beginFrame := func(*tcp.Socket) bool {
 		return unix.Send(int(conn.server.Fd()), []byte("begin"), unix.MSG_MORE) == nil
 	}
-	done, err := c.Ask(conn.inode, conn.cookie, "ours", beginFrame)
-	c.EndRound()
-	if done || err != nil {
-		t.Errorf("written: %v, error %v", done, err)
+	asked, err := c.Ask(&conn.socket, "ours", beginFrame)
+	if asked != nil || err != nil {
+		t.Errorf("written: %+v, error %v", asked, err)
 	}
 }
 
@@ -247,7 +244,8 @@ nobody's: false process N runs as another user, or is not dumpable: run all proc
 // shutDownOwn prints why a connection of this process cannot be closed.
 func shutDownOwn() {
 	conn := connect()
-	fmt.Println(conn.closer(os.Getpid(), int(conn.server.Fd())).Ask(conn.inode, conn.cookie, "", always))
+	asked, err := conn.closer(os.Getpid(), int(conn.server.Fd())).Ask(&conn.socket, "", always)
+	fmt.Println(asked != nil, err)
 }
 
 // search prints what becomes of connections beside processes whose descriptors cannot be read: they
@@ -255,17 +253,17 @@ func shutDownOwn() {
 // hold. The descriptors of a zombie only seem to be root's.
 func search() {
 	var c Closer
-	shutDown := func(what string, inode uint32, cookie uint64) {
-		done, err := c.Ask(inode, cookie, "", always)
-		fmt.Println(what, done, err)
+	shutDown := func(what string, of *tcp.Socket) {
+		asked, err := c.Ask(of, "", always)
+		fmt.Println(what, asked != nil, err)
 	}
-	conn := connect()
+	conn, nobodys := connect(), &tcp.Socket{Inode: 1, Cookie: 1}
 	begin(exec.Command("cat"), conn.server)
 	zombie := begin(exec.Command("true"))
 	unix.Waitid(unix.P_PID, zombie.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	fmt.Println("beside a zombie")
-	shutDown("nobody's:", 1, 1)
-	shutDown("nobody's:", 1, 1)
+	shutDown("nobody's:", nobodys)
+	shutDown("nobody's:", nobodys)
 
 	undumpable := process("undumpable")
 	out := testutil.Must(undumpable.StdoutPipe())
@@ -273,9 +271,9 @@ func search() {
 	bufio.NewReader(out).ReadString('\n')
 	fmt.Println("beside a process that is not dumpable")
 	c = Closer{}
-	shutDown("nobody's:", 1, 1)
-	shutDown("open:", conn.inode, conn.cookie)
-	shutDown("nobody's:", 1, 1)
+	shutDown("nobody's:", nobodys)
+	shutDown("open:", &conn.socket)
+	shutDown("nobody's:", nobodys)
 }
 
 // inputs are the standard inputs of programs: the garbage collector would close them.

@@ -30,7 +30,7 @@ const answerTime = time.Second
 // whether the kernel lets lameduck do anything with their connections.
 func (s *Sampler) askServers(now time.Time) {
 	for _, server := range s.asker.Unasked() {
-		_, err := s.closer.Ask(server.Known.Inode, server.Known.Cookie, "", func(*tcp.Socket) bool { return false })
+		_, err := s.closer.Ask(&server.Known.Socket, "", func(*tcp.Socket) bool { return false })
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
 			return

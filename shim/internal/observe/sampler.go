@@ -137,7 +137,6 @@ func (s *Sampler) takeSamples() {
 		if !s.searching {
 			s.ask(next)
 		}
-		s.closer.EndRound()
 		s.observer.Wait(next)
 	}
 }
@@ -153,17 +152,13 @@ func (s *Sampler) ask(next time.Time) {
 			if s.slowed.Load() || !time.Now().Before(next) { // the stop signal is about to be sent, or a sample due
 				return
 			}
-			var now tcp.Socket
-			asked, err := s.closer.Ask(k.Inode, k.Cookie, k.Word(), func(socket *tcp.Socket) bool {
-				now = *socket
-				return s.asker.MayAsk(k, socket)
-			})
+			asked, err := s.closer.Ask(&k.Socket, k.Word(), func(now *tcp.Socket) bool { return s.asker.MayAsk(k, now) })
 			switch {
 			case err != nil:
 				s.snapshot.CloseTrouble = err.Error()
 				return
-			case asked:
-				s.asker.NoteAsked(k, &now)
+			case asked != nil:
+				s.asker.NoteAsked(k, asked)
 				s.observer.Wait(time.Now().Add(closeGap))
 			}
 		}
