@@ -29,7 +29,7 @@ var walls = map[string]string{
 	"shim/internal/alive":      "unix",
 	"shim/internal/check":      "pure: fmt net/netip strconv strings",
 	"shim/internal/closer":     "procfs scope sockdiag tcp unix",
-	"shim/internal/cost":       "pure: slices time ledger tcp traffic",
+	"shim/internal/cost":       "pure: cmp slices time ledger tcp traffic",
 	"shim/internal/health":     "check unix",
 	"shim/internal/lastresort": "proc sig sigcatch",
 	"shim/internal/ledger":     "pure: hash/maphash net/netip slices time tcp",

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,10 +11,13 @@ import (
 
 // Result is what the ends of ports have cost up to the latest sample.
 type Result struct {
+	Before traffic.Sample // the latest before the first end
+
 	Listening []uint16 // ports, in ascending order
-	Ends      []End    // of ports that have listened and do not now, the earliest first
+	Ends      []*End   // of ports that have listened and do not now, the earliest first
+	Returned  []*End   // of ports that have ended and listen again since this sample
 	Open      int      // connections of these ports
-	Returned  []End    // of ports that have ended and listen again since this sample
+	Streams   int      // responses that go on and on now
 
 	Uncounted   error // why refused connections could not be counted
 	CutAtLeast  bool  // requests may be missing from End.Cut
@@ -44,40 +48,37 @@ func (r *Result) Cut() (requests, streams int) {
 	return requests, streams
 }
 
-// end returns the end of a port, of port 0 the first of any, and nil if there is none.
-func (r *Result) end(port uint16) *End {
-	i := slices.IndexFunc(r.Ends, func(e End) bool { return e.Port == port || port == 0 })
-	if i < 0 {
-		return nil
-	}
-	return &r.Ends[i]
-}
-
 // updatePorts finds the ports that have ended, and those that listen again.
 func (t *Tracker) updatePorts() {
 	r := &t.result
-	r.Listening = nil
+	r.Listening, r.Ends, r.Returned = nil, nil, nil
 	for number, p := range t.ports {
 		switch {
-		case p.listened.Equal(t.sample.At):
-			r.Listening = append(r.Listening, number)
-		case !p.listened.IsZero():
-			end := End{Port: number, At: t.sample.ReadAt, since: p.listened}
+		case !p.listened.IsZero() && !p.listened.Equal(t.sample.At):
+			p.end = &End{Port: number, At: t.sample.ReadAt, since: p.listened}
 			if !p.closedAt.Before(p.listened) {
-				end.At, end.since = p.closedAt, p.closedAt
+				p.end.At, p.end.since = p.closedAt, p.closedAt
 			}
-			r.addEnd(end)
 			p.listened = time.Time{}
+		case !p.listened.IsZero():
+			r.Listening = append(r.Listening, number)
+			if p.end != nil {
+				r.Returned = append(r.Returned, p.end)
+				p.end = nil
+			}
+		}
+		if p.end != nil {
+			at, _ := slices.BinarySearchFunc(r.Ends, p.end, func(a, b *End) int {
+				return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Port, b.Port))
+			})
+			r.Ends = slices.Insert(r.Ends, at, p.end)
 		}
 	}
 	slices.Sort(r.Listening)
-	r.Ends = slices.DeleteFunc(r.Ends, func(e End) bool {
-		returned := slices.Contains(r.Listening, e.Port)
-		if returned {
-			r.Returned = append(r.Returned, e)
-		}
-		return returned
-	})
+	t.elsewhere.end = nil
+	if len(r.Ends) > 0 {
+		t.elsewhere.end = &End{since: r.Ends[0].since}
+	}
 }
 
 // countOpen counts the connections that the server has not closed, and in the result those that it closes, too.
@@ -93,20 +94,13 @@ func (t *Tracker) countOpen() {
 		} else if c.Fate != ledger.Shown {
 			continue
 		}
+		p := t.port(c.Local.Port())
 		if isOpen {
-			t.port(c.Local.Port()).open += n
+			p.open += n
 		}
-		if (isOpen || c.Was != nil) && t.result.end(c.Local.Port()) != nil {
+		if (isOpen || c.Was != nil) && p.end != nil {
 			t.result.Open += n
 		}
-	}
-}
-
-// addEnd adds an end behind those that were no later.
-func (r *Result) addEnd(e End) {
-	r.Ends = append(r.Ends, e)
-	for i := len(r.Ends) - 1; i > 0 && e.At.Before(r.Ends[i-1].At); i-- {
-		r.Ends[i], r.Ends[i-1] = r.Ends[i-1], e
 	}
 }
 
@@ -119,25 +113,25 @@ func (t *Tracker) countCut() {
 		p.died = 0
 	}
 	for _, c := range t.closed {
-		switch p := t.port(c.port); {
+		switch {
 		case c.counted || !c.doubtful:
 		case c.complete:
-			p.died--
+			c.port.died--
 		default:
-			p.died++
+			c.port.died++
 		}
 	}
 	for key, c := range t.closed {
 		age := t.sample.At.Sub(c.at)
-		p, e := t.port(c.port), r.end(c.port)
+		p := c.port
 		switch {
 		case c.counted:
-		case e == nil || c.at.Before(e.since.Add(-justBefore)):
+		case p.end == nil || c.at.Before(p.end.since.Add(-justBefore)):
 			if age > LateEvent+justBefore {
 				delete(t.closed, key)
 			}
 		case !c.doubtful || p.open == 0 && p.died >= 0:
-			e.add(c, 1)
+			p.end.add(c, 1)
 			c.counted = true
 		case age > justBefore:
 			delete(t.closed, key)
@@ -147,11 +141,9 @@ func (t *Tracker) countCut() {
 
 // add adds a connection to the end that has closed it.
 func (e *End) add(c *closed, n int) {
-	switch {
-	case c.port == 0:
-	case c.streamed:
+	if c.streamed {
 		e.Streams += n
-	default:
+	} else {
 		e.Cut += n
 	}
 }
@@ -171,8 +163,8 @@ func (t *Tracker) countLeftovers() {
 			t.expected++
 		}
 		delete(t.closed, key)
-		if e := t.result.end(c.port); c.finAcked && e != nil {
-			e.add(c, -1)
+		if c.finAcked && c.port.end != nil {
+			c.port.end.add(c, -1)
 		}
 	}
 }
@@ -187,18 +179,19 @@ func (t *Tracker) countRefused() {
 		r.Uncounted = t.sample.Uncounted
 		return
 	}
+	since := t.sample.At.Sub(r.Ends[0].At)
 	n := max(int(t.sample.Resets)-t.expected, 0) - r.Refused - r.OfProbes
 	if n == 1 && t.isProbe() {
 		r.OfProbes++
 		return
 	}
 	r.Refused += n
-	r.AtMost = r.AtMost || t.serving.stray > 0 || r.Refused > t.serving.mostRefused(t.sample.At.Sub(r.Ends[0].At))
+	r.AtMost = r.AtMost || t.stray > 0 || r.Refused > t.mostRefused(since)
 	if n > 0 {
 		r.LastRefused = later(t.sample.At, r.Ends[0].At) // the port may have closed since the sample began
 	}
 	if n != 0 {
-		r.PerSecond.Add(t.sample.At.Sub(r.Ends[0].At), n)
+		r.PerSecond.Add(since, n)
 	}
 }
 
@@ -207,7 +200,7 @@ const probeTolerance = 150 * time.Millisecond
 
 // isProbe reports whether a known health probe is due now.
 func (t *Tracker) isProbe() bool {
-	return slices.ContainsFunc(t.probes, func(p traffic.Pattern) bool {
+	return slices.ContainsFunc(t.result.Before.Patterns, func(p traffic.Pattern) bool {
 		since := t.sample.At.Sub(p.Last)
 		return (since - since.Round(p.Period)).Abs() <= max(p.Period/20, probeTolerance)
 	})

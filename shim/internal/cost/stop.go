@@ -10,14 +10,6 @@ type Stop struct {
 	QuietFor time.Duration // for how long nobody is refused if the stop is over
 	Ceiling  time.Duration // of a hold until quiet
 
-	Streams int // responses that go on and on now
-
-	// Before the first end.
-	LastNew  time.Time // the last new connection, health probes aside
-	LastByte time.Time
-	LastUse  time.Time // the last byte, health probes aside
-	InUse    int       // connections on which bytes moved less than QuietFor before
-
 	Accepted int // connections in the minute before the stop began
 }
 
@@ -77,11 +69,11 @@ func (s *Stop) Lost() bool {
 // else came: they go on in any hold. A balancer that lets go late sends new connections afterwards.
 func (s *Stop) KeepsOn() bool {
 	end := s.Ended()
-	since := s.LastNew
+	since := s.Before.LastOther
 	if s.FromTERM() {
 		since = later(s.TERM, since)
 	}
-	toTheEnd := s.InUse > 0 && end.Sub(s.LastUse) < s.QuietFor/2 && s.LastRefused.Sub(end) < s.QuietFor/2
+	toTheEnd := s.Before.InUse > 0 && end.Sub(s.Before.LastUse) < s.QuietFor/2 && s.LastRefused.Sub(end) < s.QuietFor/2
 	return toTheEnd && end.Sub(since) >= s.QuietFor
 }
 
@@ -90,11 +82,11 @@ func (s *Stop) KeepsOn() bool {
 // 0 if nothing came after the stop began.
 func (s *Stop) Needed() (hold, delay time.Duration) {
 	began := s.Began()
-	lastUse := later(later(s.LastNew, s.LastRefused), s.LastUse).Sub(began)
+	lastUse := later(later(s.Before.LastOther, s.LastRefused), s.Before.LastUse).Sub(began)
 	if lastUse > 0 || s.LastRefused.Equal(began) {
 		delay = lastUse.Truncate(time.Second) + 2*time.Second
 	}
-	last := max(s.LastByte.Sub(began), lastUse, 0)
+	last := max(s.Before.LastByte.Sub(began), lastUse, 0)
 	return min(last+s.QuietFor, s.Ceiling), delay
 }
 

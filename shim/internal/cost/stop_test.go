@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // seconds reads a number of seconds.
@@ -42,11 +43,11 @@ func TestStop(t *testing.T) {
 		a pool, let go late | 10 | 25   |      | 10.6 | 22.1 | in use      | 10 | 29   | 16.1 | 14
 		and after the end   | 10 | 15   | 22.1 | 10.6 | 15   | in use      | 10 | 26.1 | 16.1 | 14
 	`) {
-		s := &Stop{TERM: at(cells[1]), Limit: 29 * time.Second, QuietFor: 4 * time.Second, Ceiling: 19 * time.Second,
-			LastNew: at(cells[4]), LastByte: at(cells[5]), LastUse: at(cells[5])}
+		s := &Stop{TERM: at(cells[1]), Limit: 29 * time.Second, QuietFor: 4 * time.Second, Ceiling: 19 * time.Second}
+		s.Before = traffic.Sample{LastOther: at(cells[4]), LastByte: at(cells[5]), LastUse: at(cells[5])}
 		s.LastRefused = at(cells[3])
 		if cells[2] != "" {
-			s.Ends = []End{{Port: 80, At: at(cells[2])}}
+			s.Ends = []*End{{Port: 80, At: at(cells[2])}}
 		}
 		switch cells[6] {
 		case "others":
@@ -54,7 +55,7 @@ func TestStop(t *testing.T) {
 		case "open":
 			s.Open = 1
 		case "in use", "keep on":
-			s.InUse = 3
+			s.Before.InUse = 3
 		}
 		if got := s.Began(); !got.Equal(at(cells[7])) || got.IsZero() && s.Over(start.Add(time.Hour)) {
 			t.Errorf("%s: began at %v", cells[0], got.Sub(start))

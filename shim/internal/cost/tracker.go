@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -15,16 +14,20 @@ type Tracker struct {
 	result Result
 	sample *ledger.Sample // the current
 
-	ports   map[uint16]*port
-	probes  []traffic.Pattern // health probes, as of the latest sample without an ended port
-	serving serving           // as of that sample
+	ports     map[uint16]*port
+	elsewhere port               // of servers to which requests were sent from here
+	closed    map[uint64]*closed // by ConnKey
+	expected  int                // OutRsts, had no connection been refused since the first end of a port
 
-	closed   map[uint64]*closed // by ConnKey
-	expected int                // OutRsts, had no connection been refused since the first end of a port
+	// Before the first end, by noteServing: what tells clients' resets from those of others.
+	busiest int       // the most new connections in a sample
+	stray   int       // resets lately that no connection explains
+	strayAt time.Time // the last
 }
 
 // port is a local port.
 type port struct {
+	end      *End      // nil: it listens, or has never been followed
 	ignored  bool      // has listened, and is not followed
 	open     int       // connections that the server has not closed, in the latest complete sample
 	died     int       // streams that have closed lately and were not complete, less those that were
@@ -33,9 +36,12 @@ type port struct {
 	resetAt  time.Time // when the program first reset a connection
 }
 
+// isFollowed reports whether a port listens, or has listened and ended.
+func (p *port) isFollowed() bool { return !p.listened.IsZero() || p.end != nil }
+
 // closed is a connection that the server has closed with a request in flight, or while it streamed.
 type closed struct {
-	port     uint16 // 0: the request was sent from here
+	port     *port
 	at       time.Time
 	streamed bool // and no request was in flight
 	doubtful bool // the stream may have ended by itself
@@ -47,14 +53,6 @@ type closed struct {
 	// too (TIME_WAIT) or sends more, which is answered with a reset. It keeps nothing if the client
 	// has closed first.
 	shown bool
-}
-
-// serving is what tells clients' resets from those of others.
-type serving struct {
-	open    int       // connections in the latest sample
-	busiest int       // the most new connections in a sample
-	stray   int       // resets lately that no connection explains
-	strayAt time.Time // the last
 }
 
 // justBefore is how long before its port ends, or the last of its connections is closed, a connection may be
@@ -70,10 +68,12 @@ func New() *Tracker { return &Tracker{ports: map[uint16]*port{}, closed: map[uin
 // NeedsTimeWait reports whether the next sample needs the sockets in TIME_WAIT.
 func (t *Tracker) NeedsTimeWait() bool { return len(t.closed) > 0 && len(t.result.Ends) > 0 }
 
-// Judge adds a sample, beside which probes look like health probes, and returns the result.
-func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result {
+// Judge adds a sample, of which package traffic has said what was seen, and returns the result.
+func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	t.sample = sample
-	t.result.Returned = nil
+	r := &t.result
+	r.Returned = nil
+	r.Streams = seen.Streams
 	for i := range sample.Others {
 		t.addOther(&sample.Others[i])
 	}
@@ -90,19 +90,15 @@ func (t *Tracker) Judge(sample *ledger.Sample, probes []traffic.Pattern) Result 
 		t.updatePorts()
 		t.countOpen()
 		t.countLeftovers()
-		if len(t.result.Ends) == 0 { // nothing that was counted matters
-			t.noteServing()
-			t.result = Result{Listening: t.result.Listening, Returned: t.result.Returned}
-			t.probes = probes
+		if len(r.Ends) == 0 { // nothing that was counted matters
+			t.noteServing(seen.Accepted - r.Before.Accepted)
+			*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned, Streams: r.Streams}
 			t.expected = int(sample.Resets) + uncounted
 		}
 	}
 	t.countCut()
 	t.countRefused()
-	result := t.result // which the next sample does not change
-	result.Ends = slices.Clone(result.Ends)
-	result.PerSecond = slices.Clone(result.PerSecond)
-	return result
+	return *r
 }
 
 // addOther adds a socket that is no connection.
@@ -121,6 +117,7 @@ func (t *Tracker) addOther(s *ledger.Other) {
 	}
 }
 
+// port returns a port, after adding it if it is unknown.
 func (t *Tracker) port(number uint16) *port {
 	if t.ports[number] == nil {
 		t.ports[number] = &port{}
@@ -142,7 +139,7 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 	key := ledger.ConnKey(s.Local, s.Remote)
 	c := t.closed[key]
 	switch {
-	case ledger.IsOpen(s) || c == nil || !c.counted:
+	case c == nil || !c.counted:
 	case s.State == tcp.TimeWait:
 		delete(t.closed, key)
 	default:
@@ -173,10 +170,10 @@ func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) b
 		return false
 	}
 	isEvent := s.State == tcp.Close // which comes with the client's ACK
-	c := &closed{at: at, streamed: !inFlight, doubtful: isEvent && !inFlight}
+	c := &closed{port: &t.elsewhere, at: at, streamed: !inFlight, doubtful: isEvent && !inFlight}
 	c.complete = s.Info.LastSent < atOnce+2*s.Info.RTT
-	if port := s.Local.Port(); t.follows(port) {
-		c.port = port
+	if p := t.port(s.Local.Port()); p.isFollowed() {
+		c.port = p
 		c.finAcked = isEvent && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
 	}
 	t.closed[ledger.ConnKey(s.Local, s.Remote)] = c
@@ -189,40 +186,28 @@ const atOnce = 10 * time.Millisecond
 // recently is how long others that reset connections are remembered.
 const recently = 10 * time.Second
 
-// noteServing notes what clients do before the first end, and resets that are none of theirs. An
-// event that explains one may come a sample later.
-func (t *Tracker) noteServing() {
-	s, at := &t.serving, t.sample.At
-	opened := 0
-	s.open = 0
-	for _, c := range t.sample.Conns {
-		switch {
-		case c.Side == ledger.Ignored:
-			continue
-		case c.First && c.New:
-			opened++
-		}
-		s.open++
-	}
-	s.busiest = max(s.busiest, opened)
+// noteServing notes how many clients came in a sample before the first end, and resets that are none of
+// theirs. An event that explains one may come a sample later.
+func (t *Tracker) noteServing(opened int) {
+	t.busiest = max(t.busiest, opened)
 	n := int(t.sample.Resets) - t.expected
 	if t.expected == 0 || len(t.result.Returned) > 0 { // nothing to compare with, or clients were refused
 		n = 0
 	}
-	s.stray = max(s.stray+n, 0)
+	t.stray = max(t.stray+n, 0)
 	if n > 0 {
-		s.strayAt = at
+		t.strayAt = t.sample.At
 	}
-	if at.Sub(s.strayAt) > recently {
-		s.stray = 0
+	if t.sample.At.Sub(t.strayAt) > recently {
+		t.stray = 0
 	}
 }
 
 // mostRefused returns how many connections the clients of a server can have been refused in the time
-// since its end: each that was open, and as many new ones in every eighth of a second as in the busiest
-// sample, and a few.
-func (s *serving) mostRefused(since time.Duration) int {
-	return s.open + (8*s.busiest+10)*(1+int(since/time.Second))
+// since its end: each that was open, and as many new ones eight times a second as in the busiest
+// sample, which is twice as often as there are samples, and a few.
+func (t *Tracker) mostRefused(since time.Duration) int {
+	return t.result.Before.Open + (8*t.busiest+10)*(1+int(since/time.Second))
 }
 
 // inFlight reports whether a request is in flight on an open connection.
@@ -249,25 +234,25 @@ func (t *Tracker) waits(s *tcp.Socket) bool {
 // port, counters or time of receipt (tcp_disconnect in net/ipv4/tcp.c): one that was never accepted is
 // refused; others are no client's, such as those to servers that HAProxy resets when it exits.
 func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
-	before := c.Was
+	before, p := c.Was, t.port(c.Local.Port())
 	isReset := c.Remote.Port() == 0
-	wasAccepted := before != nil && c.Before.Accepted && c.Side != ledger.Ignored
+	wasAccepted := c.Before.Accepted && c.Side != ledger.Ignored
 	at := t.readAt(t.sample.Time(c.Ended))
 	switch {
-	case isReset && !t.follows(c.Local.Port()):
+	case isReset && !p.isFollowed():
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return before != nil || c.Info.LastAcked < c.Info.LastReceived
 	case isReset && !wasAccepted:
-		return t.resets(c.Local.Port())
+		return t.noteReset(p)
 	case isReset:
 		since := c.Ended - c.Before.Seen
 		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
 		if !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at) {
-			t.resets(c.Local.Port())
+			t.noteReset(p)
 			return true
 		}
-	case !t.follows(c.Local.Port()):
-		waits := c.Info.LastSent < c.Info.LastReceived && !t.port(c.Local.Port()).ignored && !t.follows(c.Remote.Port())
+	case !p.isFollowed():
+		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).isFollowed()
 		t.addCut(&c.Socket, waits, false, at) // a request of a proxy, whose response will be reset
 	case c.Side != ledger.Ignored:
 		t.addCut(&c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent), at)
@@ -275,10 +260,10 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	return false
 }
 
-// resets reports whether the program of a port resets connections as long as it listens, such as one
-// that sets SO_LINGER to 0: those that the end of its listener resets were hardly waiting to be accepted.
-func (t *Tracker) resets(number uint16) bool {
-	p := t.port(number)
+// noteReset notes that the program of a port resets a connection, and reports whether it does so as long
+// as it listens, such as one that sets SO_LINGER to 0: those that the end of its listener resets were
+// hardly waiting to be accepted.
+func (t *Tracker) noteReset(p *port) (asItListens bool) {
 	if p.resetAt.IsZero() {
 		p.resetAt = t.sample.At
 	}
@@ -304,9 +289,4 @@ func (t *Tracker) wasCut(c *ledger.Conn) bool {
 	last.State = tcp.Established // as it was: the state of an event is always tcp.Close
 	last.Unread, last.Unsent = 0, 0
 	return t.waits(&last)
-}
-
-// follows reports whether a port listens, or has listened and ended.
-func (t *Tracker) follows(port uint16) bool {
-	return !t.port(port).listened.IsZero() || t.result.end(port) != nil
 }

@@ -20,6 +20,7 @@ import (
 type kernel struct {
 	*Tracker
 	ledger   *ledger.Ledger
+	traffic  *traffic.Tracker
 	now      time.Time
 	sockets  []tcp.Socket
 	closed   []closedSocket // since the latest sample
@@ -58,7 +59,8 @@ var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinW
 
 // play has the steps happen, and takes a sample before and twelve afterwards.
 func play(steps string) *kernel {
-	k := &kernel{Tracker: New(), ledger: ledger.New(ledger.Config{Start: start, Late: LateEvent - every}), now: start}
+	cfg := traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second, Poll: LateEvent - every}
+	k := &kernel{Tracker: New(), ledger: ledger.New(cfg.Ledger(start)), traffic: traffic.New(cfg), now: start}
 	k.rest.Resets = 1000
 	for step := range strings.SplitSeq("listen 80; sample 1; "+steps+"; sample 12", "; ") {
 		k.do(step)
@@ -215,8 +217,16 @@ func (k *kernel) sample(ending ...int) {
 	if k.missed {
 		k.rest.MissedAt = k.now
 	}
-	k.Judge(k.ledger.End(k.rest), k.probes)
-	k.returned += len(k.result.Returned)
+	k.returned += len(k.judge().Returned)
+}
+
+// judge ends a sample.
+func (k *kernel) judge() Result {
+	sample := k.ledger.End(k.rest)
+	k.traffic.Judge(sample, 0)
+	seen := k.traffic.Sample()
+	seen.Patterns = k.probes
+	return k.Judge(sample, &seen)
 }
 
 // side returns whose a socket is: only low ports are followed.
@@ -379,7 +389,7 @@ func TestFrozen(t *testing.T) {
 		State: tcp.Close, Local: on(80), Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0),
 	}, ended, ledger.Clients)
 	k.rest.ReadAt = ended
-	r := k.Judge(k.ledger.End(k.rest), nil)
+	r := k.judge()
 	if r.Refused != 3 || !slices.Equal(r.PerSecond, []int{3}) {
 		t.Errorf("%+v, want 3 refused in the first second", r)
 	}

@@ -171,17 +171,18 @@ func ports(text string) (all []uint16) {
 func newCost() *Cost {
 	c := &Cost{Now: at(7.4), Grace: 30 * time.Second}
 	c.TERM, c.Limit, c.QuietFor, c.Ceiling = trigger, 29*time.Second, 4*time.Second, 19*time.Second
-	c.Ends = []cost.End{{Port: 8080, At: at(0.1), Cut: 3}}
+	c.Ends = []*cost.End{{Port: 8080, At: at(0.1), Cut: 3}}
 	c.Refused, c.LastRefused, c.PerSecond = 41, at(3.4), []int{15, 13, 10, 3}
-	c.LastNew, c.LastByte, c.InUse, c.Accepted = at(0.05), at(0.06), 3, 120
+	c.Before = traffic.Sample{LastOther: at(0.05), LastByte: at(0.06), InUse: 3}
+	c.Accepted = 120
 	return c
 }
 
 // nothingLost makes it a server that a hold of so many seconds kept serving.
 func (c *Cost) nothingLost(held float64) {
-	c.Ends[0] = cost.End{Port: 8080, At: at(held)}
-	c.Refused, c.LastRefused, c.PerSecond, c.InUse = 0, time.Time{}, nil, 0
-	c.LastNew, c.LastByte = at(held-4.1), at(held-4)
+	c.Ends[0] = &cost.End{Port: 8080, At: at(held)}
+	c.Refused, c.LastRefused, c.PerSecond = 0, time.Time{}, nil
+	c.Before = traffic.Sample{LastOther: at(held - 4.1), LastByte: at(held - 4)}
 }
 
 // change makes a change of testdata/costs.txt.
@@ -198,7 +199,7 @@ func (c *Cost) change(step string) {
 	case "serves": // on
 		c.Ends = nil
 	case "another": // port ends
-		c.Ends = append(c.Ends, cost.End{Port: 9090, At: at(number)})
+		c.Ends = append(c.Ends, &cost.End{Port: 9090, At: at(number)})
 	case "uncounted":
 		c.Uncounted = errors.New("open /proc/net/snmp: no such file or directory")
 	case "refused": // one client

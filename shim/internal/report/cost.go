@@ -29,7 +29,7 @@ func (c *Cost) Lines() []string {
 	case !c.showsNeed():
 	case c.KeepsOn():
 		lines.add(true, "clients that keep their connections used %s to the end: "+
-			"no delay is enough for them; see --close-idle", counted(c.InUse, "connection"))
+			"no delay is enough for them; see --close-idle", counted(c.Before.InUse, "connection"))
 	case !c.FromTERM():
 		lines.add(true, "a hold until quiet would have ended %s later; a fixed delay needs %s%s more than it waits now",
 			seconds(hold), c.bound(), delay)

@@ -159,7 +159,7 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 		panic(next.Fault)
 	}
 	c := &w.cost
-	result := w.tracker.Judge(next.Ledger, next.Patterns)
+	result := w.tracker.Judge(next.Ledger, &next.Sample)
 	if isFirst := len(c.Listening)+len(c.Ends) == 0; isFirst && len(result.Listening) > 0 {
 		signals := new(proc.Processes).Signals(1)
 		handled := signals.Caught | signals.Blocked // it may wait for what it blocks
@@ -200,7 +200,7 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	if hasReturned || len(c.Ends) < len(result.Ends) {
 		w.said = saidNothing
 	}
-	c.Result, c.Streams = result, next.Streams
+	c.Result = result
 	w.countMinute(now, next.Accepted)
 	c.Source = ""
 	if next.Observer != observe.SockDiag {
@@ -209,8 +209,6 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	late := time.Duration(0)
 	if len(c.Ends) > 0 { // the events of the connections that it has cut
 		late = cost.LateEvent
-	} else {
-		c.LastNew, c.LastByte, c.LastUse, c.InUse = next.LastOther, next.LastByte, next.LastUse, next.InUse
 	}
 	w.sayNews(next)
 	w.writeTermlog(now, false)

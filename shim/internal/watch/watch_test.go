@@ -18,7 +18,7 @@ import (
 // TestLateEvents: after a signal one more sample ends watch, and where a listener has gone, one
 // that late events have had the time to reach.
 func TestLateEvents(t *testing.T) {
-	ended := cost.Result{Ends: []cost.End{{Port: 80, At: time.Now()}}}
+	ended := cost.Result{Ends: []*cost.End{{Port: 80, At: time.Now()}}}
 	for _, c := range []struct {
 		cost  cost.Result
 		after time.Duration
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 			said++
 			return nil
 		}
-		w.cost.TERM, w.cost.Ends = time.Now(), []cost.End{{Port: 80, At: time.Now()}}
+		w.cost.TERM, w.cost.Ends = time.Now(), []*cost.End{{Port: 80, At: time.Now()}}
 		w.samples <- observe.Snapshot{Fault: fault}
 		err := w.run()
 		if err == nil || !strings.Contains(err.Error(), "a fault of lameduck's own") || said/2 != verdicts {
@@ -92,7 +92,7 @@ func newTestWatch(now time.Time) *watch {
 // TestState: a view says which condition is met, or why the server is busy, and what its end has cost.
 func TestState(t *testing.T) {
 	met := func(v traffic.Verdict) traffic.Sample { return traffic.Sample{Verdict: v} }
-	ended := cost.Result{Ends: []cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
+	ended := cost.Result{Ends: []*cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
 	for want, c := range map[string]struct {
 		traffic.Sample
 		cost   cost.Result
