@@ -36,7 +36,7 @@ type End struct {
 
 	Streams int // responses that went on and on, and ended with the server
 
-	since time.Time // the earliest time at which the port may have ended
+	since ledger.Moment // the earliest at which the port may have ended
 }
 
 // Cut returns the number of requests, and of streams, that were cut.
@@ -53,19 +53,20 @@ func (t *Tracker) updatePorts() {
 	r := &t.result
 	r.Listening, r.Ends, r.Returned = nil, nil, nil
 	for number, p := range t.ports {
-		switch {
-		case !p.listened.IsZero() && !p.listened.Equal(t.sample.At):
-			p.end = &End{Port: number, At: t.sample.ReadAt, since: p.listened}
-			if !p.closedAt.Before(p.listened) {
-				p.end.At, p.end.since = p.closedAt, p.closedAt
-			}
-			p.listened = time.Time{}
-		case !p.listened.IsZero():
+		switch p.listened {
+		case 0:
+		case t.sample.Now:
 			r.Listening = append(r.Listening, number)
 			if p.end != nil {
 				r.Returned = append(r.Returned, p.end)
 				p.end = nil
 			}
+		default:
+			p.end = &End{Port: number, At: t.sample.ReadAt, since: p.listened}
+			if p.closedAt >= p.listened {
+				p.end.At, p.end.since = t.sample.Time(p.closedAt), p.closedAt
+			}
+			p.listened = 0
 		}
 		if p.end != nil {
 			at, _ := slices.BinarySearchFunc(r.Ends, p.end, func(a, b *End) int {
@@ -114,7 +115,7 @@ func (t *Tracker) countCut() {
 	}
 	for _, c := range t.closed {
 		switch {
-		case c.counted || !c.doubtful:
+		case c.count != nil || !c.doubtful:
 		case c.complete:
 			c.port.died--
 		default:
@@ -122,29 +123,23 @@ func (t *Tracker) countCut() {
 		}
 	}
 	for key, c := range t.closed {
-		age := t.sample.At.Sub(c.at)
+		age := t.sample.Now - c.at
 		p := c.port
 		switch {
-		case c.counted:
-		case p.end == nil || c.at.Before(p.end.since.Add(-justBefore)):
+		case c.count != nil:
+		case p.end == nil || c.at < p.end.since-justBefore:
 			if age > LateEvent+justBefore {
 				delete(t.closed, key)
 			}
 		case !c.doubtful || p.open == 0 && p.died >= 0:
-			p.end.add(c, 1)
-			c.counted = true
+			c.count = &p.end.Cut
+			if c.streamed {
+				c.count = &p.end.Streams
+			}
+			*c.count++
 		case age > justBefore:
 			delete(t.closed, key)
 		}
-	}
-}
-
-// add adds a connection to the end that has closed it.
-func (e *End) add(c *closed, n int) {
-	if c.streamed {
-		e.Streams += n
-	} else {
-		e.Cut += n
 	}
 }
 
@@ -154,18 +149,17 @@ func (e *End) add(c *closed, n int) {
 func (t *Tracker) countLeftovers() {
 	for key, c := range t.closed {
 		switch {
-		case !c.counted:
+		case c.count == nil:
 			continue
 		case c.shown:
 			c.shown = false
 			continue
-		case !c.finAcked:
+		case c.finAcked:
+			*c.count--
+		default:
 			t.expected++
 		}
 		delete(t.closed, key)
-		if c.finAcked && c.port.end != nil {
-			c.port.end.add(c, -1)
-		}
 	}
 }
 

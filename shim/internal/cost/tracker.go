@@ -20,34 +20,34 @@ type Tracker struct {
 	expected  int                // OutRsts, had no connection been refused since the first end of a port
 
 	// Before the first end, by noteServing: what tells clients' resets from those of others.
-	busiest int       // the most new connections in a sample
-	stray   int       // resets lately that no connection explains
-	strayAt time.Time // the last
+	busiest int // the most new connections in a sample
+	stray   int // resets lately that no connection explains
+	strayAt ledger.Moment
 }
 
 // port is a local port.
 type port struct {
-	end      *End      // nil: it listens, or has never been followed
-	ignored  bool      // has listened, and is not followed
-	open     int       // connections that the server has not closed, in the latest complete sample
-	died     int       // streams that have closed lately and were not complete, less those that were
-	listened time.Time // the latest sample in which it was followed and listened; zero: it does not listen
-	closedAt time.Time // when the latest listener closed, by its event
-	resetAt  time.Time // when the program first reset a connection
+	end      *End          // nil: it listens, or has never been followed
+	ignored  bool          // has listened, and is not followed
+	open     int           // connections that the server has not closed, in the latest complete sample
+	died     int           // streams that have closed lately and were not complete, less those that were
+	listened ledger.Moment // the latest sample in which it was followed and listened; 0: it does not listen
+	closedAt ledger.Moment // when the latest listener closed, by its event
+	resetAt  ledger.Moment // when the program first reset a connection
 }
 
 // isFollowed reports whether a port listens, or has listened and ended.
-func (p *port) isFollowed() bool { return !p.listened.IsZero() || p.end != nil }
+func (p *port) isFollowed() bool { return p.listened != 0 || p.end != nil }
 
 // closed is a connection that the server has closed with a request in flight, or while it streamed.
 type closed struct {
 	port     *port
-	at       time.Time
+	at       ledger.Moment
 	streamed bool // and no request was in flight
 	doubtful bool // the stream may have ended by itself
 	complete bool // it probably has: its last byte came with the end
 	finAcked bool // both ends know that the server's has closed: if the kernel keeps nothing, the client has left
-	counted  bool // as closed by the end of a port
+	count    *int // of the end that has closed it, in which it is counted; nil: not counted
 
 	// The latest sample shows what the kernel keeps of the connection until the client closes it
 	// too (TIME_WAIT) or sends more, which is answered with a reset. It keeps nothing if the client
@@ -106,14 +106,14 @@ func (t *Tracker) addOther(s *ledger.Other) {
 	p := t.port(s.Local.Port())
 	switch {
 	case s.State == tcp.Close:
-		p.closedAt = t.readAt(s.At)
+		p.closedAt = t.readAt(t.sample.Moment(s.At))
 	case s.State != tcp.Listen:
 		t.noteLeftover(&s.Socket)
 		return
 	case s.Side == ledger.Ignored:
 		p.ignored = true
 	default:
-		p.listened = t.sample.At
+		p.listened = t.sample.Now
 	}
 }
 
@@ -127,11 +127,11 @@ func (t *Tracker) port(number uint16) *port {
 
 // readAt returns when an event was read: of one that came during the sample, no earlier than TERM,
 // which may have come since the sample began.
-func (t *Tracker) readAt(at time.Time) time.Time {
-	if at.Before(t.sample.At) {
+func (t *Tracker) readAt(at ledger.Moment) ledger.Moment {
+	if at < t.sample.Now {
 		return at
 	}
-	return later(at, t.sample.ReadAt)
+	return max(at, t.sample.Moment(t.sample.ReadAt))
 }
 
 // noteLeftover notes that the sample shows a socket, if the server has closed it.
@@ -139,7 +139,7 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 	key := ledger.ConnKey(s.Local, s.Remote)
 	c := t.closed[key]
 	switch {
-	case c == nil || !c.counted:
+	case c == nil || c.count == nil:
 	case s.State == tcp.TimeWait:
 		delete(t.closed, key)
 	default:
@@ -157,7 +157,7 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		return t.addClosed(c)
 	case ledger.Lost:
 		if last := c.LastOpen(); c.Side != ledger.Ignored && c.Accepted {
-			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), t.sample.Time(c.Seen))
+			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), c.Seen)
 		}
 	}
 	return false
@@ -165,7 +165,7 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 
 // addCut adds a connection that has closed, if that was with a request in flight, or in a stream. It
 // reports whether it was.
-func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at time.Time) bool {
+func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at ledger.Moment) bool {
 	if !inFlight && !streamed {
 		return false
 	}
@@ -196,9 +196,9 @@ func (t *Tracker) noteServing(opened int) {
 	}
 	t.stray = max(t.stray+n, 0)
 	if n > 0 {
-		t.strayAt = t.sample.At
+		t.strayAt = t.sample.Now
 	}
-	if t.sample.At.Sub(t.strayAt) > recently {
+	if t.sample.Now-t.strayAt > recently {
 		t.stray = 0
 	}
 }
@@ -237,20 +237,18 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	before, p := c.Was, t.port(c.Local.Port())
 	isReset := c.Remote.Port() == 0
 	wasAccepted := c.Before.Accepted && c.Side != ledger.Ignored
-	at := t.readAt(t.sample.Time(c.Ended))
+	at := t.readAt(c.Ended)
 	switch {
 	case isReset && !p.isFollowed():
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return before != nil || c.Info.LastAcked < c.Info.LastReceived
-	case isReset && !wasAccepted:
-		return t.noteReset(p)
 	case isReset:
+		if asItListens := t.noteReset(p); !wasAccepted {
+			return asItListens
+		}
 		since := c.Ended - c.Before.Seen
 		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
-		if !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at) {
-			t.noteReset(p)
-			return true
-		}
+		return !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at)
 	case !p.isFollowed():
 		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).isFollowed()
 		t.addCut(&c.Socket, waits, false, at) // a request of a proxy, whose response will be reset
@@ -264,10 +262,10 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 // as it listens, such as one that sets SO_LINGER to 0: those that the end of its listener resets were
 // hardly waiting to be accepted.
 func (t *Tracker) noteReset(p *port) (asItListens bool) {
-	if p.resetAt.IsZero() {
-		p.resetAt = t.sample.At
+	if p.resetAt == 0 {
+		p.resetAt = t.sample.Now
 	}
-	return p.listened.After(p.resetAt)
+	return p.listened > p.resetAt
 }
 
 // wasCut reports whether a connection was closed with a request in flight. What has moved since
@@ -279,14 +277,11 @@ func (t *Tracker) wasCut(c *ledger.Conn) bool {
 	if isFew && c.Sent > 0 && c.Info.LastReceived < atOnce+2*c.Info.RTT {
 		return false
 	}
-	if before := c.Was; before != nil && c.Info.Segments == before.Info.Segments {
-		isSending := before.HasInfo && before.Info.NotSent > 0
-		if isSending || c.Info.SentSegments == before.Info.SentSegments {
-			return t.inFlight(before)
-		}
+	if before := c.Was; before != nil && c.Info.Segments == before.Info.Segments &&
+		(before.Info.NotSent > 0 || c.Info.SentSegments == before.Info.SentSegments) {
+		return t.inFlight(before)
 	}
 	last := c.Socket
 	last.State = tcp.Established // as it was: the state of an event is always tcp.Close
-	last.Unread, last.Unsent = 0, 0
 	return t.waits(&last)
 }

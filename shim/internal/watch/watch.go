@@ -211,7 +211,10 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 		late = cost.LateEvent
 	}
 	w.sayNews(next)
-	w.writeTermlog(now, false)
+	if !c.Began().IsZero() {
+		c.Now = now
+		w.writeTermlog(false)
+	}
 	isEnded := !w.endedAt.IsZero() && next.Began.After(w.endedAt.Add(late))
 	switch isOver := c.Over(now); {
 	case isEnded || isOver:
@@ -256,30 +259,21 @@ func (w *watch) sayNews(next *observe.Snapshot) {
 
 // writeTermlog keeps the termination log up to date from the beginning of the stop on: KILL may
 // come at any time. As long as the server serves, only the time changes, which can wait.
-func (w *watch) writeTermlog(now time.Time, isLast bool) {
-	if w.cost.Began().IsZero() {
-		return
-	}
-	w.cost.Now = now
+func (w *watch) writeTermlog(isLast bool) {
 	text := w.cost.Lines()
 	if w.written == nil || !slices.Equal(text, w.written) && (isLast || len(w.cost.Ends) > 0) {
 		w.written = text
-		_ = w.termlog.Write(w.verdict("")...)
+		_ = w.termlog.Write(w.verdict()...)
 	}
 }
 
 // verdict returns the lines about what the stop has cost.
-func (w *watch) verdict(prefix string) (lines []string) {
+func (w *watch) verdict() []string {
 	if w.plan.JSON {
 		return []string{w.cost.JSON()}
 	}
-	for _, line := range w.cost.Lines() {
-		lines = append(lines, prefix+line)
-	}
-	return lines
+	return w.cost.Lines()
 }
-
-const watchPrefix = "lameduck: watch: "
 
 // conclude says what the stop has cost, if it has begun, once.
 func (w *watch) conclude(now time.Time) {
@@ -287,8 +281,9 @@ func (w *watch) conclude(now time.Time) {
 		return
 	}
 	w.said = saidVerdict
-	w.writeTermlog(now, true)
-	for _, line := range w.verdict(watchPrefix) {
+	w.cost.Now = now
+	w.writeTermlog(true)
+	for _, line := range w.verdict() {
 		w.line(line)
 	}
 }
@@ -297,10 +292,9 @@ func (w *watch) conclude(now time.Time) {
 func (w *watch) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if w.plan.JSON {
-		w.line(report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine))
-		return
+		text = report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine)
 	}
-	w.line(watchPrefix + text)
+	w.line(text)
 }
 
 // maxBlocked is how long a line may wait for a reader of standard output.
@@ -308,6 +302,9 @@ const maxBlocked = time.Second
 
 // line writes a line, unless standard output is not read.
 func (w *watch) line(text string) {
+	if !w.plan.JSON {
+		text = "lameduck: watch: " + text
+	}
 	if w.err == nil && hasRoom(maxBlocked) {
 		w.err = w.Say(text)
 	}
