@@ -67,9 +67,6 @@ func (e *events) setPorts(ports scope.Ports) {
 	}
 }
 
-// reporting reports whether events are read.
-func (e *events) reporting() bool { return e.reader != nil }
-
 // beginSample begins a sample. During a flood activity is certain. At its end beginSample reports that
 // events are to be read again before the sockets are listed, so that no connection is missed in between.
 func (e *events) beginSample(now time.Time) (ends bool) {

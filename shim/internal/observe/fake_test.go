@@ -115,7 +115,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	s := newSampler(Config{Start: trigger, Traffic: usual, Gate: stop.Gate{Until: stop.Quiet}}, nil)
 	s.observer = &Observer{
 		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
-		late:   late{seen: map[uint32]bool{}},
+		seen:   map[uint32]bool{},
 		source: source{conn: f, connect: func() (dumper, error) { return nil, errDenied }},
 		events: events{reader: e},
 		opens:  opens{comparable: true},

@@ -7,35 +7,28 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// late finds the ports that the server opens after the trigger.
-type late struct {
-	query scope.Query     // of the trigger
-	seen  map[uint32]bool // inodes of listeners
-	ports scope.Ports     // the new ports
-}
-
 // FindLate adds new ports of the container to scope.Ports, found by the same method as at the
 // trigger. Descriptors of processes are read only if a listener is new. Connections to a new
 // port are new connections.
 func (o *Observer) FindLate() {
-	if len(o.late.query.Given) > 0 {
+	if len(o.query.Given) > 0 {
 		return
 	}
 	var unseen []tcp.Socket
 	// A listener missed is in the next listing.
 	_ = o.source.each(sockdiag.Query{States: listenStates}, func(s *tcp.Socket) {
-		if s.Inode != 0 && !o.late.seen[s.Inode] {
+		if s.Inode != 0 && !o.seen[s.Inode] {
 			unseen = append(unseen, *s)
 		}
 	})
 	if len(unseen) == 0 {
 		return
 	}
-	q := o.late.query
+	q := o.query
 	q.Listeners = unseen
 	found := scope.Decide(scope.Gather(q))
 	if added := o.scope.Extend(&found); len(added) > 0 {
-		o.late.ports = o.late.ports.Union(added)
+		o.latePorts = o.latePorts.Union(added)
 		o.readEvents()
 	}
 	o.markSeen(unseen)
@@ -46,7 +39,7 @@ func (o *Observer) FindLate() {
 func (o *Observer) markSeen(listeners []tcp.Socket) {
 	for i := range listeners {
 		l := &listeners[i]
-		o.late.seen[l.Inode] = true
+		o.seen[l.Inode] = true
 		if !o.scope.Ports.Has(l.Local.Port()) {
 			o.opens.comparable = false
 		}
@@ -58,7 +51,7 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 func (s *Sampler) PID1Serves() (serves bool) {
 	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
 		inode, _ := scope.SocketInode(target)
-		serves = serves || inode != 0 && s.observer.late.seen[inode]
+		serves = serves || inode != 0 && s.observer.seen[inode]
 	})
 	return serves
 }

@@ -23,7 +23,6 @@ var (
 // Observer takes samples of the sockets that count, by a ledger.
 type Observer struct {
 	scope    scope.Scope
-	late     late
 	source   source
 	events   events
 	opens    opens
@@ -32,6 +31,10 @@ type Observer struct {
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
 	toSelf   int          // connections to ourselves so far
+
+	query     scope.Query     // of the trigger
+	seen      map[uint32]bool // inodes of listeners
+	latePorts scope.Ports     // that the server has opened since
 
 	datagrams uint64 // that the network namespace has received, for a scope of UDP alone
 	uncounted error  // why they are not known
@@ -66,7 +69,7 @@ func Open(cfg *Config) *Observer {
 	if len(o.scope.Unserved) > 0 {
 		q.Given = nil
 	}
-	o.late = late{query: q, seen: map[uint32]bool{}}
+	o.query, o.seen = q, map[uint32]bool{}
 	o.markSeen(listeners)
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
 		o.source.failed = o.scope.Why
@@ -75,7 +78,7 @@ func Open(cfg *Config) *Observer {
 	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
 	initial, err := o.counters()
 	o.opens.begin(initial, err, cfg.Own != nil)
-	if err != nil && o.Name() == SockDiag && !o.events.reporting() {
+	if err != nil && o.Name() == SockDiag && o.events.reader == nil {
 		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
 	}
 	return o
@@ -103,12 +106,6 @@ func (o *Observer) countsDatagrams() bool {
 	return s.Complete && len(s.Ports) == 0 && len(s.UDP) > 0 && o.uncounted == nil
 }
 
-// Trouble returns why the observer is not SockDiag, "" if it is.
-func (o *Observer) Trouble() string { return o.source.trouble() }
-
-// Wait waits until the next sample is due.
-func (o *Observer) Wait(until time.Time) { o.events.wait(until) }
-
 // readEvents makes events those of scope.Ports.
 func (o *Observer) readEvents() {
 	if o.source.conn != nil && len(o.scope.Ports) > 0 {
@@ -118,9 +115,8 @@ func (o *Observer) readEvents() {
 
 // Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted, and has it
 // judged. A sample after a failed dump is incomplete; if the source is exhausted, the sample is taken
-// again from the next source. An error means: no source is left. Without a port nothing is listed, and
-// datagrams are activity.
-func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+// again from the next source. Without a port nothing is listed, and datagrams are activity.
+func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) {
 	if len(o.scope.Ports) == 0 {
 		rest := ledger.Rest{Incomplete: !o.scope.Complete}
 		if n, err := procfs.Root("").Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
@@ -128,7 +124,7 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 		}
 		o.ledger.Begin(now)
 		judge(o.ledger.End(rest))
-		return nil
+		return
 	}
 	if o.source.retry(now) {
 		o.ledger.ChangeSource()
@@ -145,7 +141,6 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 	if o.source.conn == nil {
 		o.source.failed = err
 	}
-	return o.source.failed
 }
 
 // sampleSource takes a sample from the present source: open connections, then
@@ -187,7 +182,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 
 // ports returns the ports whose sockets are read.
 func (o *Observer) ports() scope.Ports {
-	if o.late.query.Namespace {
+	if o.query.Namespace {
 		return scope.Ports{}
 	}
 	return o.scope.Ports

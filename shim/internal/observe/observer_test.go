@@ -30,7 +30,7 @@ func TestObserverFallsBack(t *testing.T) {
 				}
 				continue
 			}
-			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || !e.closed || s.observer.events.reporting() {
+			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || !e.closed || s.observer.events.reader != nil {
 				t.Errorf("%v, sample %d: %s, %s", err, i, got.Observer, got.Trouble)
 			}
 			if got.Open != 1 || got.Accepted != 0 || got.More {
@@ -70,7 +70,7 @@ func TestObserverReturns(t *testing.T) {
 	if got.Observer != SockDiag || got.Trouble != "" || got.InFlight != 1 || got.State != stop.Busy || got.Accepted != 0 || got.More {
 		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
 	}
-	if want := []time.Duration{1.25e9, 2.25e9, 4.25e9, 8.25e9}; !slices.Equal(tries, want) || !s.observer.events.reporting() {
+	if want := []time.Duration{1.25e9, 2.25e9, 4.25e9, 8.25e9}; !slices.Equal(tries, want) || s.observer.events.reader == nil {
 		t.Errorf("tried after %v, want %v", tries, want)
 	}
 	f.sockets[0].Info.Sent += 100

@@ -40,7 +40,7 @@ func (p *opens) begin(initial procfs.Counters, err error, countsLate bool) {
 // other connections, or a flood hides ours, their number is unknown.
 func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *events, toSelf int, rest *ledger.Rest) {
 	if err != nil {
-		if !e.reporting() {
+		if e.reader == nil {
 			rest.MissedAt = now
 		}
 		return
@@ -57,7 +57,7 @@ func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *eve
 	counted := toSelf - p.toSelf
 	p.toSelf = toSelf
 	switch {
-	case e.reporting():
+	case e.reader != nil:
 		if p.comparable {
 			rest.Opened = max(int(opened)-counted, 0)
 		}

@@ -103,7 +103,7 @@ func TestLatePorts(t *testing.T) {
 	netns.Need(t)
 	s, f, e := fakeSampler(listenerOn(80, 50))
 	o := s.observer
-	o.late.query.Cgroup = 50
+	o.query.Cgroup = 50
 	o.markSeen(f.sockets)
 	for _, cells := range tables.Rows(`
 		# new listener, its control group | late ports | comparable with the counters
@@ -124,7 +124,7 @@ func TestLatePorts(t *testing.T) {
 			f.errs = []error{unix.ENOBUFS}
 		}
 		o.FindLate()
-		late := o.late.ports
+		late := o.latePorts
 		want := (scope.Ports{80}).Union(late)
 		if fmt.Sprint(late) != "["+cells[1]+"]" || !slices.Equal(o.scope.Ports, want) ||
 			len(late) > 0 && !slices.Equal(e.ports, want) {
@@ -134,7 +134,7 @@ func TestLatePorts(t *testing.T) {
 			t.Errorf("%q: comparable is %v", cells, o.opens.comparable)
 		}
 	}
-	o.late.query.Given = []uint16{80}
+	o.query.Given = []uint16{80}
 	f.dumps = 0
 	if o.FindLate(); f.dumps > 0 {
 		t.Error("ports given: the listeners were listed")

@@ -49,20 +49,19 @@ type Sampler struct {
 	Interval time.Duration // of samples
 	TimeWait bool          // the next sample needs the sockets in TIME_WAIT
 
-	cfg          Config
-	out          chan Snapshot
-	handled      chan bool   // the receiver has handled a snapshot; true: it searches for a lull
-	searching    bool        // the latest of handled
-	slowed       atomic.Bool // the hold has ended
-	observer     *Observer
-	tracker      *traffic.Tracker
-	snapshot     Snapshot
-	asker        *letgo.Asker
-	closer       closer.Closer
-	questions    []*question  // to servers, not answered yet
-	watching     bool         // servers are asked, or clients will soon be
-	lastServedAt time.Time    // when there was a listener or a connection last; zero: never
-	urlStatus    atomic.Int32 // of the last answer of Config.WaitURL, urlDone for a refusal; 0: none
+	cfg       Config
+	out       chan Snapshot
+	handled   chan bool   // the receiver has handled a snapshot; true: it searches for a lull
+	searching bool        // the latest of handled
+	slowed    atomic.Bool // the hold has ended
+	observer  *Observer
+	tracker   *traffic.Tracker
+	snapshot  Snapshot
+	asker     *letgo.Asker
+	closer    closer.Closer
+	questions []*question  // to servers, not answered yet
+	watching  bool         // servers are asked, or clients will soon be
+	urlStatus atomic.Int32 // of the last answer of Config.WaitURL, urlDone for a refusal; 0: none
 }
 
 // Start takes samples from now on, until the process ends. Each snapshot is sent to out,
@@ -98,16 +97,14 @@ func (s *Sampler) Continue(searching bool) { s.handled <- searching }
 func (s *Sampler) SlowDown() { s.slowed.Store(true) }
 
 // run takes samples. A fault of lameduck's own leaves the hold blind, and does not end the command.
+// While the goroutine waits for Continue, the loop gets the only processor of Go's scheduler at once: a
+// system call in this thread would keep it for milliseconds.
 func (s *Sampler) run() {
 	defer func() {
 		fault := recover()
-		if fault == nil {
-			return
-		}
-		trouble := fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault)
 		blind := Snapshot{
-			Began: time.Now(), State: stop.Unobservable, Observer: None, Trouble: trouble, PathsPresent: s.cfg.WaitGone,
-			Fault: fault,
+			Began: time.Now(), State: stop.Unobservable, Observer: None, Fault: fault, PathsPresent: s.cfg.WaitGone,
+			Trouble: fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault),
 		}
 		if s.cfg.WaitURL != nil {
 			blind.URLState = "is no longer asked"
@@ -116,12 +113,6 @@ func (s *Sampler) run() {
 		s.cfg.Wake()
 		<-s.handled
 	}()
-	s.takeSamples()
-}
-
-// takeSamples takes samples. While the goroutine waits for Continue, the loop gets the only processor
-// of Go's scheduler at once: a system call in this thread would keep it for milliseconds.
-func (s *Sampler) takeSamples() {
 	for {
 		began := time.Now()
 		s.scan()
@@ -137,7 +128,7 @@ func (s *Sampler) takeSamples() {
 		if !s.searching {
 			s.ask(next)
 		}
-		s.observer.Wait(next)
+		s.observer.events.wait(next)
 	}
 }
 
@@ -159,7 +150,7 @@ func (s *Sampler) ask(next time.Time) {
 				return
 			case asked != nil:
 				s.asker.NoteAsked(k, asked)
-				s.observer.Wait(time.Now().Add(closeGap))
+				s.observer.events.wait(time.Now().Add(closeGap))
 			}
 		}
 		pause := searchInterval
@@ -170,7 +161,7 @@ func (s *Sampler) ask(next time.Time) {
 		if len(conns) == 0 || !due.Before(next) {
 			return
 		}
-		s.observer.Wait(due)
+		s.observer.events.wait(due)
 	}
 }
 
@@ -215,7 +206,7 @@ func (s *Sampler) take(now time.Time) {
 	next.State = s.sample(now)
 	s.askServers(now)
 	next.Observer = s.observer.Name()
-	next.Trouble = s.observer.Trouble()
+	next.Trouble = s.observer.source.trouble()
 	next.Asked = s.asker.Figures()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
@@ -226,7 +217,7 @@ func (s *Sampler) take(now time.Time) {
 		next.Requests = stop.Requests{Active: next.Active, AtRisk: next.AtRisk}
 	}
 	next.Scope = s.observer.scope
-	next.LatePorts = s.observer.late.ports
+	next.LatePorts = s.observer.latePorts
 	next.PathsPresent = nil
 	for _, path := range s.cfg.WaitGone {
 		if alive.Present(path) {
@@ -246,7 +237,7 @@ func (s *Sampler) take(now time.Time) {
 // sample takes a sample, and returns what the sample means for the hold. Without a TCP listener only
 // datagrams can be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	err := s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients(), s.judge)
+	s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients(), s.judge)
 	found := &s.observer.scope
 	switch {
 	case s.observer.countsDatagrams():
@@ -264,10 +255,10 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		}
 		return stop.Unseen
 	}
-	if err != nil {
+	if s.observer.source.failed != nil {
 		return stop.Unobservable
 	}
-	return s.state(now, s.snapshot.Verdict)
+	return s.state(now)
 }
 
 // judge judges a sample.
@@ -280,16 +271,14 @@ func (s *Sampler) judge(sample *ledger.Sample) {
 	}
 }
 
-// state returns what a verdict means for the hold. A hook is not told that the server has ended;
+// state returns what the verdict means for the hold. A hook is not told that the server has ended;
 // one that restarts has QuietFor to listen again.
-func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
+func (s *Sampler) state(now time.Time) stop.TrafficState {
 	until := s.cfg.Gate.Until
-	if !v.NoSockets {
-		s.lastServedAt = now
-	}
-	gone := !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
+	v := &s.snapshot
+	isGone := v.NoSockets && !v.ServedAt.IsZero() && now.Sub(v.ServedAt) >= s.cfg.Traffic.QuietFor
 	switch {
-	case s.cfg.DetectServerGone && gone:
+	case s.cfg.DetectServerGone && isGone:
 		return stop.ServerGone
 	case v.Stuck:
 		return stop.Hung

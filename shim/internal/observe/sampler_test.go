@@ -122,12 +122,12 @@ func TestStates(t *testing.T) {
 		s.cfg.Gate.Until = stop.Reason(until)
 		s.cfg.DetectServerGone = hook != ""
 		if hook != "a hook, later" {
-			s.state(trigger, traffic.Verdict{}) // with a server
+			s.snapshot.ServedAt = trigger
 		}
-		verdict := traffic.Verdict{
+		s.snapshot.Verdict = traffic.Verdict{
 			Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck"),
 		}
-		if got := s.state(trigger.Add(usual.QuietFor), verdict); got.String() != cells[2] {
+		if got := s.state(trigger.Add(usual.QuietFor)); got.String() != cells[2] {
 			t.Errorf("%q: %v", cells, got)
 		}
 	}

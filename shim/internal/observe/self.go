@@ -31,7 +31,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	found = map[uint64]tcp.Socket{}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
 	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
-	o.scope.Learn(scope.HeldSockets("", o.late.query.WholePIDNamespace).Inodes)
+	o.scope.Learn(scope.HeldSockets("", o.query.WholePIDNamespace).Inodes)
 	return found, err
 }
 
