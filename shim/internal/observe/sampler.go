@@ -43,25 +43,28 @@ const closeGap = 200 * time.Microsecond
 const afterHoldInterval = time.Second
 
 // Sampler takes samples of the traffic on a goroutine of its own: a sample takes longer
-// the more connections there are.
+// the more connections there are. The hold and package watch use it.
 type Sampler struct {
-	// Written by the receiver of a snapshot, before Continue.
+	// Set by the receiver of a snapshot, before Continue.
 	Interval time.Duration // of samples
 	TimeWait bool          // the next sample needs the sockets in TIME_WAIT
 
+	// Between the receiver and the sampler.
+	out      chan Snapshot
+	handled  chan bool    // the receiver has handled a snapshot; true: it searches for a lull
+	slowed   atomic.Bool  // the hold has ended
+	urlState atomic.Value // of askURL: see Snapshot.URLState
+
+	// Of the goroutine that takes samples.
 	cfg       Config
-	out       chan Snapshot
-	handled   chan bool   // the receiver has handled a snapshot; true: it searches for a lull
-	searching bool        // the latest of handled
-	slowed    atomic.Bool // the hold has ended
+	searching bool // the latest of handled
 	observer  *Observer
 	tracker   *traffic.Tracker
 	snapshot  Snapshot
 	asker     *letgo.Asker
 	closer    closer.Closer
-	questions []*question  // to servers, not answered yet
-	watching  bool         // servers are asked, or clients will soon be
-	urlStatus atomic.Int32 // of the last answer of Config.WaitURL, urlDone for a refusal; 0: none
+	questions []*question // to servers, not answered yet
+	watching  bool        // servers are asked, or clients will soon be
 }
 
 // Start takes samples from now on, until the process ends. Each snapshot is sent to out,
@@ -69,6 +72,7 @@ type Sampler struct {
 func Start(cfg Config, out chan Snapshot) *Sampler {
 	s := newSampler(cfg, out)
 	if cfg.WaitURL != nil {
+		s.urlState.Store(notAnswered)
 		go s.askURL()
 	}
 	go s.run()
@@ -170,19 +174,22 @@ func (s *Sampler) ask(next time.Time) {
 const (
 	urlInterval = time.Second
 	urlTimeout  = 10 * time.Second
-	urlDone     = 200
 )
+
+const notAnswered = "has not answered"
 
 // askURL asks for Config.WaitURL until there is nothing to wait for, or the hold is over.
 func (s *Sampler) askURL() {
 	for !s.slowed.Load() {
 		status, err := s.cfg.Own.Ask(s.cfg.WaitURL, urlTimeout)
-		if errors.Is(err, unix.ECONNREFUSED) {
-			status = urlDone
-		}
-		s.urlStatus.Store(int32(status))
-		if status == urlDone {
+		switch {
+		case status == 200 || errors.Is(err, unix.ECONNREFUSED):
+			s.urlState.Store("")
 			return
+		case status == 0:
+			s.urlState.Store(notAnswered)
+		default:
+			s.urlState.Store(fmt.Sprint("answers ", status))
 		}
 		time.Sleep(urlInterval)
 	}
@@ -224,14 +231,7 @@ func (s *Sampler) take(now time.Time) {
 			next.PathsPresent = append(next.PathsPresent, path)
 		}
 	}
-	switch status := s.urlStatus.Load(); {
-	case s.cfg.WaitURL == nil, status == urlDone:
-		next.URLState = ""
-	case status == 0:
-		next.URLState = "has not answered"
-	default:
-		next.URLState = fmt.Sprint("answers ", status)
-	}
+	next.URLState, _ = s.urlState.Load().(string)
 }
 
 // sample takes a sample, and returns what the sample means for the hold. Without a TCP listener only
