@@ -119,8 +119,7 @@ func (e *events) endSample() (missedAt time.Time) {
 }
 
 // wait sleeps until the next sample and reads events as they arrive, or every
-// burstInterval when more than burstThreshold came since the latest sample. The thread
-// sleeps in the kernel: a timer of Go's would need another thread.
+// burstInterval when more than burstThreshold came since the latest sample: ppoll(2) does both.
 func (e *events) wait(until time.Time) {
 	for left := time.Until(until); left > 0; left = time.Until(until) {
 		var arrival []unix.PollFd

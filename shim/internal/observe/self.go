@@ -35,8 +35,8 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	return found, err
 }
 
-// decide reports whether a connection is to ourselves: the other end is a socket of the
-// container or lameduck's own. A decision is final if it is, or if the other end was
+// decide decides whether a connection is to ourselves, for the ledger and the counters: the other end is a
+// socket of the container or lameduck's own. The decision is final if it is, or if the other end was
 // found.
 func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
