@@ -94,38 +94,35 @@ func (k *kernel) do(step string) {
 			numbers = append(numbers, n)
 		}
 	}
+	of := func(cookie int) *tcp.Socket {
+		return &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == cookie })]
+	}
+	const ms = time.Millisecond
 	switch words[0] {
 	case "listen":
 		cookie := uint64(numbers[len(numbers)-1])
 		k.sockets = append(k.sockets, tcp.Socket{State: tcp.Listen, Local: on(numbers[0]), Cookie: cookie})
 	case "connect":
 		k.sockets = append(k.sockets, connection(words[2:], numbers))
-	case "send", "ask":
-		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
-		if words[0] == "ask" {
-			s.Info.LastReceived, s.Info.Segments = time.Millisecond, 300
-		} else {
-			s.Info.LastSent, s.Info.SentSegments = time.Millisecond, 300
-		}
+	case "send":
+		s := of(numbers[0])
+		s.Info.LastSent, s.Info.SentSegments = ms, 300
+	case "ask":
+		s := of(numbers[0])
+		s.Info.LastReceived, s.Info.Segments = ms, 300
 	case "token":
-		for i := range k.sockets {
-			if s := &k.sockets[i]; slices.Contains(numbers[1:], int(s.Cookie)) {
-				s.Info.LastSent = time.Duration(numbers[0]) * time.Millisecond
-				s.Info.Sent, s.Info.Acked = s.Info.Sent+10, s.Info.Acked+10
-				s.Info.SentSegments++
-			}
+		for _, cookie := range numbers[1:] {
+			add(of(cookie), 0, 10)
+			of(cookie).Info.LastSent = time.Duration(numbers[0]) * ms
 		}
 	case "first":
-		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
-		s.Info = tcp.Info{Received: 18, Segments: 1, LastReceived: time.Millisecond, LastSent: time.Second / 4, PureACKs: 1}
+		of(numbers[0]).Info = tcp.Info{Received: 18, Segments: 1, LastReceived: ms, LastSent: 250 * ms, PureACKs: 1}
 	case "echo":
-		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[2] })]
-		s.Info.Sent, s.Info.Acked, s.Info.SentSegments = s.Info.Sent+4, s.Info.Acked+4, s.Info.SentSegments+1
-		s.Info.Received, s.Info.Segments = s.Info.Received+uint64(numbers[1]), s.Info.Segments+1
-		s.Info.LastReceived, s.Info.LastSent = time.Duration(numbers[0])*time.Millisecond, time.Second/4
+		s := of(numbers[2])
+		add(s, uint64(numbers[1]), 4)
+		s.Info.LastReceived, s.Info.LastSent = time.Duration(numbers[0])*ms, 250*ms
 	case "close":
-		s := &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == numbers[0] })]
-		s.State = tcp.FinWait1
+		of(numbers[0]).State = tcp.FinWait1
 	case "destroy", "abort", "lose", "leave":
 		k.end(words[0], numbers)
 	case "keep":
@@ -141,7 +138,7 @@ func (k *kernel) do(step string) {
 			k.sample()
 		}
 	case "pause":
-		k.now = k.now.Add(time.Duration(numbers[0]) * time.Millisecond)
+		k.now = k.now.Add(time.Duration(numbers[0]) * ms)
 	case "amid":
 		k.sample(numbers...)
 	case "probes":
@@ -154,6 +151,12 @@ func (k *kernel) do(step string) {
 	default:
 		panic(step)
 	}
+}
+
+// add adds bytes, each in a segment of their own, to what a connection has received and sent.
+func add(s *tcp.Socket, in, out uint64) {
+	s.Info.Received, s.Info.Segments = s.Info.Received+in, s.Info.Segments+uint32(min(in, 1))
+	s.Info.Sent, s.Info.Acked, s.Info.SentSegments = s.Info.Sent+out, s.Info.Acked+out, s.Info.SentSegments+1
 }
 
 func on(port int) netip.AddrPort { return netip.AddrPortFrom(local, uint16(port)) }
@@ -270,6 +273,8 @@ a server that resets what it has just answered | connect 1 waiting; sample 1; pa
     destroy 80; resets 1 | 0 cut, 0 refused
 a client that has left | connect 1 tied; ask 1; sample 1; leave 1; destroy 80; resets 1 | 0 cut, 1 refused
 a client that leaves | connect 1 waiting; sample 1; destroy 80; leave 1; keep 1 time-wait; resets 1 | 1 cut, 1 refused
+a cut connection whose client closes later | connect 1 waiting; sample 1; destroy 80 1; keep 1 fin-wait2; sample 2;
+    forget; keep 1 time-wait; sample 1; resets 1 | 1 cut, 1 refused
 a proxy's request is answered late | connect 1 waiting; connect 2 asking 5000; sample 1; destroy 80 1 2;
     keep 1 time-wait; keep 2 fin-wait2 5000; sample 2; forget; resets 1 | 1 cut, 0 refused
 clients here | connect 100 refused 5000 here; connect 101 refused 5000 here; destroy 80; abort 100 101; resets 2 |

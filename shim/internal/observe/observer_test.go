@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -16,7 +18,10 @@ import (
 // /proc/net if the failure is permanent, and else after three samples in a row, which are
 // incomplete. Open connections are not new to the next source.
 func TestObserverFallsBack(t *testing.T) {
-	for err, incomplete := range map[error]int{unix.EPERM: 0, unix.ENOBUFS: maxFailures - 1} {
+	for err, incomplete := range map[error]int{
+		unix.EPERM: 0, unix.EACCES: 0, unix.ENOENT: 0, fmt.Errorf("cannot list IPv4 sockets: %w", unix.ETIMEDOUT): 0,
+		unix.ENOBUFS: maxFailures - 1, sockdiag.ErrInterrupted: maxFailures - 1,
+	} {
 		s, f, e := fakeSampler(kept(99))
 		s.observer.source.root = procRoot(t)
 		s.take(trigger)
@@ -84,8 +89,8 @@ func TestObserverReturns(t *testing.T) {
 	}
 }
 
-// TestObserverFailsOnce: one failed dump costs only its own sample, which shows no lull, meets no
-// condition, and says nothing about the source. Events that arrived meanwhile count; connections
+// TestObserverFailsOnce: a failed dump, or several that do not follow each other, costs only its own sample, which
+// shows no lull, meets no condition, and says nothing about the source. Events that arrived meanwhile count; connections
 // that the next sample shows are not new.
 func TestObserverFailsOnce(t *testing.T) {
 	s, f, e := fakeSampler()
@@ -100,6 +105,8 @@ func TestObserverFailsOnce(t *testing.T) {
 		{nil, 0, usual.QuietFor, stop.ConditionMet, 0},
 		{unix.ENOBUFS, 1, usual.QuietFor, stop.Busy, 1},
 		{nil, 0, usual.QuietFor, stop.Busy, 1},
+		{unix.ENOBUFS, 0, usual.QuietFor, stop.Busy, 1},
+		{unix.ENOBUFS, 0, usual.QuietFor, stop.Busy, 1},
 		{nil, 0, 20 * usual.QuietFor, stop.ConditionMet, 1},
 	} {
 		failed := sample.err != nil

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -221,33 +220,6 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%s: %s", address, words(answer))
 		}
 		l.Close()
-	}
-}
-
-// TestFirewall: a rule that drops or rejects what comes over loopback is a no.
-func TestFirewall(t *testing.T) {
-	l := server("127.0.0.1:0", []string{"settings", "closes"})
-	defer l.Close()
-	at := l.Addr().(*net.TCPAddr).AddrPort()
-	nft := func(line string) {
-		out, err := exec.Command("nft", line).CombinedOutput()
-		if err != nil {
-			t.Skipf("nft %s: %v: %s", line, err, out)
-		}
-	}
-	nft("add table ip t")
-	defer nft("delete table ip t")
-	nft("add chain ip t o { type filter hook output priority 0 ; }")
-	for rule, want := range map[string]string{"drop": "no answer", "reject with tcp reset": "connection refused", "accept": "HTTP/2 alone"} {
-		nft("flush chain ip t o")
-		nft(fmt.Sprintf("add rule ip t o oif lo tcp dport %d %s", at.Port(), rule))
-		var serves *serving
-		if rule == "accept" {
-			serves = l
-		}
-		if answer, _ := asked(t, at, openObserver(t), serves); words(answer) != want {
-			t.Errorf("%s: %s, want %s", rule, words(answer), want)
-		}
 	}
 }
 

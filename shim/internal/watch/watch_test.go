@@ -1,10 +1,12 @@
 package watch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
@@ -91,27 +93,34 @@ func newTestWatch(now time.Time) *watch {
 
 // TestState: a view says which condition is met, or why the server is busy, and what its end has cost.
 func TestState(t *testing.T) {
-	met := func(v traffic.Verdict) traffic.Sample { return traffic.Sample{Verdict: v} }
-	ended := cost.Result{Ends: []*cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
-	for want, c := range map[string]struct {
-		traffic.Sample
-		cost   cost.Result
-		source string
-	}{
-		"drained":                               {Sample: met(traffic.Verdict{Settled: true, Quiet: true, Drained: true})},
-		"quiet":                                 {Sample: met(traffic.Verdict{Settled: true, Quiet: true})},
-		"settled, but requests are in flight":   {Sample: traffic.Sample{Verdict: traffic.Verdict{Settled: true}, InFlight: 1}},
-		"settled, but bytes come":               {Sample: met(traffic.Verdict{Settled: true})},
-		"busy: requests are in flight":          {Sample: traffic.Sample{InFlight: 1}},
-		"busy: connections wait to be accepted": {Sample: traffic.Sample{Cause: traffic.Cause{Kind: traffic.AcceptQueue}}},
-		"busy: new connections":                 {},
-		"3 cut, 3 refused":                      {cost: ended},
-		"3 refused":                             {cost: ended, source: "/proc/net"},
-	} {
-		w := newTestWatch(time.Now())
-		w.cost.Result, w.cost.Source = c.cost, c.source
-		if got := w.state(&observe.Snapshot{Sample: c.Sample}); got != want {
-			t.Errorf("%+v: %q, want %q", c, got, want)
+	for _, cells := range tables.Rows(`
+		settled quiet drained | drained
+		settled quiet         | quiet
+		settled asked         | settled, but requests are in flight
+		settled               | settled, but bytes come
+		asked                 | busy: requests are in flight
+		unaccepted            | busy: connections wait to be accepted
+		                      | busy: new connections
+		ended                 | 3 cut, 3 refused
+		ended unseen          | 3 refused
+	`) {
+		is := func(word string) bool { return slices.Contains(strings.Fields(cells[0]), word) }
+		w, s := newTestWatch(time.Now()), &observe.Snapshot{}
+		s.Verdict = traffic.Verdict{Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained")}
+		if is("asked") {
+			s.InFlight = 1
+		}
+		if is("unaccepted") {
+			s.Cause.Kind = traffic.AcceptQueue
+		}
+		if is("ended") {
+			w.cost.Result = cost.Result{Ends: []*cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
+		}
+		if is("unseen") {
+			w.cost.Source = "/proc/net"
+		}
+		if got := w.state(s); got != cells[1] {
+			t.Errorf("%s: %q, want %q", cells[0], got, cells[1])
 		}
 	}
 }
