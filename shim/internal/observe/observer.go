@@ -30,7 +30,6 @@ type Observer struct {
 	ledger   *ledger.Ledger
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
-	toSelf   int          // connections to ourselves so far
 
 	query     scope.Query     // of the trigger
 	seen      map[uint32]bool // inodes of listeners
@@ -174,7 +173,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 		o.ledger.Closed(&e.Socket, e.at, o.sideOfClosed(&e.Socket))
 	}
 	rest.MissedAt = o.events.endSample()
-	o.opens.check(now, counters, countersErr, &o.events, o.toSelf, &rest)
+	o.opens.check(now, counters, countersErr, &o.events, &rest)
 	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
 	judge(o.ledger.End(rest))
 	return err

@@ -16,7 +16,7 @@ type opens struct {
 	initial procfs.Counters // at the trigger
 	latest  procfs.Counters // at the latest sample
 	recent  []uint64        // PassiveOpens at the latest samples, without the opens of health checks
-	toSelf  int             // connections to ourselves, at the latest sample
+	toSelf  int             // connections to ourselves since the latest sample with counters
 }
 
 // lateSamples is how many samples later than the kernel lameduck may count its own
@@ -38,7 +38,7 @@ func (p *opens) begin(initial procfs.Counters, err error, countsLate bool) {
 // If destroy events report connections, a surplus is of connections shorter than a sample
 // that will still be reported. Otherwise a surplus is activity; where the counter includes
 // other connections, or a flood hides ours, their number is unknown.
-func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *events, toSelf int, rest *ledger.Rest) {
+func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *events, rest *ledger.Rest) {
 	if err != nil {
 		if e.reader == nil {
 			rest.MissedAt = now
@@ -54,12 +54,12 @@ func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *eve
 	before := slices.Min(p.recent)
 	p.recent = append(p.recent[1:], counters.PassiveOpens)
 	opened := int64(slices.Min(p.recent) - before)
-	counted := toSelf - p.toSelf
-	p.toSelf = toSelf
+	toSelf := p.toSelf
+	p.toSelf = 0
 	switch {
 	case e.reader != nil:
 		if p.comparable {
-			rest.Opened = max(int(opened)-counted, 0)
+			rest.Opened = max(int(opened)-toSelf, 0)
 		}
 	case opened <= 0:
 	case p.comparable && e.floodedAt.IsZero() && counters.ActiveOpens == p.initial.ActiveOpens:

@@ -119,7 +119,11 @@ func (s *Sampler) run() {
 	}()
 	for {
 		began := time.Now()
-		s.scan()
+		if s.observer == nil {
+			s.observer = Open(&s.cfg)
+		} else if !s.slowed.Load() && !s.searching {
+			s.observer.FindLate()
+		}
 		s.take(time.Now())
 		took := time.Since(began)
 		s.out <- s.snapshot
@@ -192,17 +196,6 @@ func (s *Sampler) askURL() {
 			s.urlState.Store(fmt.Sprint("answers ", status))
 		}
 		time.Sleep(urlInterval)
-	}
-}
-
-// scan finds the listeners: all of them before the first sample, and then new ones as long as
-// the hold lasts.
-func (s *Sampler) scan() {
-	switch {
-	case s.observer == nil:
-		s.observer = Open(&s.cfg)
-	case !s.slowed.Load() && !s.searching:
-		s.observer.FindLate()
 	}
 }
 

@@ -42,7 +42,7 @@ func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) boo
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.proxied.has(near)
 	if isSelf {
-		o.toSelf++
+		o.opens.toSelf++
 	}
 	if isSelf || found {
 		o.ledger.Decide(near, isSelf)
