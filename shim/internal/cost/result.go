@@ -51,7 +51,7 @@ func (r *Result) Cut() (requests, streams int) {
 // updatePorts finds the ports that have ended, and those that listen again.
 func (t *Tracker) updatePorts() {
 	r := &t.result
-	r.Listening, r.Ends, r.Returned = nil, nil, nil
+	r.Listening, r.Ends = nil, nil
 	for number, p := range t.ports {
 		switch p.listened {
 		case 0:
@@ -110,16 +110,14 @@ func (t *Tracker) countOpen() {
 func (t *Tracker) countCut() {
 	r := &t.result
 	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
-	for _, p := range t.ports {
-		p.died = 0
-	}
+	died := map[*port]int{} // streams that have closed lately and were not complete, less those that were
 	for _, c := range t.closed {
 		switch {
 		case c.count != nil || !c.doubtful:
 		case c.complete:
-			c.port.died--
+			died[c.port]--
 		default:
-			c.port.died++
+			died[c.port]++
 		}
 	}
 	for key, c := range t.closed {
@@ -131,7 +129,7 @@ func (t *Tracker) countCut() {
 			if age > LateEvent+justBefore {
 				delete(t.closed, key)
 			}
-		case !c.doubtful || p.open == 0 && p.died >= 0:
+		case !c.doubtful || p.open == 0 && died[p] >= 0:
 			c.count = &p.end.Cut
 			if c.streamed {
 				c.count = &p.end.Streams

@@ -5,6 +5,7 @@ import "time"
 // Stop is a stop that others carry out, as far as it has come.
 type Stop struct {
 	Result
+	Now      time.Time     // up to when it is followed
 	TERM     time.Time     // when TERM said that the stop has begun; zero: not at all, or not yet
 	Limit    time.Duration // how long the stop is followed
 	QuietFor time.Duration // for how long nobody is refused if the stop is over
@@ -37,12 +38,12 @@ func (s *Stop) Ended() (at time.Time) {
 // Over reports whether nothing more is to be seen: every port has ended, its connections are
 // closed, and nobody has been refused for QuietFor; or the limit has passed. TERM after the first end
 // says that everybody else has gone and only the watch is waited for: no longer than QuietFor.
-func (s *Stop) Over(now time.Time) bool {
+func (s *Stop) Over() bool {
 	began := s.Began()
 	switch {
 	case began.IsZero():
 		return false
-	case now.Sub(began) >= s.Limit:
+	case s.Now.Sub(began) >= s.Limit:
 		return true
 	case len(s.Listening) > 0 || s.Open > 0:
 		return false
@@ -51,12 +52,12 @@ func (s *Stop) Over(now time.Time) bool {
 	if s.TERM.IsZero() || s.FromTERM() {
 		since = later(since, s.LastRefused)
 	}
-	return len(s.Ends) == 0 || now.Sub(since) >= s.QuietFor
+	return len(s.Ends) == 0 || s.Now.Sub(since) >= s.QuietFor
 }
 
 // Gone reports whether every port has ended, and the events of its connections have come.
-func (s *Stop) Gone(now time.Time) bool {
-	return len(s.Ends) > 0 && len(s.Listening) == 0 && s.Open == 0 && now.Sub(s.Ended()) >= LateEvent
+func (s *Stop) Gone() bool {
+	return len(s.Ends) > 0 && len(s.Listening) == 0 && s.Open == 0 && s.Now.Sub(s.Ended()) >= LateEvent
 }
 
 // Lost reports whether the stop has cost anything.

@@ -57,14 +57,18 @@ func TestStop(t *testing.T) {
 		case "in use", "keep on":
 			s.Before.InUse = 3
 		}
-		if got := s.Began(); !got.Equal(at(cells[7])) || got.IsZero() && s.Over(start.Add(time.Hour)) {
+		isOver := func(now time.Time) bool {
+			s.Now = now
+			return s.Over()
+		}
+		if got := s.Began(); !got.Equal(at(cells[7])) || got.IsZero() && isOver(start.Add(time.Hour)) {
 			t.Errorf("%s: began at %v", cells[0], got.Sub(start))
 			continue
 		} else if got.IsZero() {
 			continue
 		}
 		over := at(cells[8])
-		if over.After(s.Began()) && s.Over(over.Add(-10*time.Millisecond)) || !s.Over(over.Add(10*time.Millisecond)) {
+		if over.After(s.Began()) && isOver(over.Add(-10*time.Millisecond)) || !isOver(over.Add(10*time.Millisecond)) {
 			t.Errorf("%s: not over at %s s", cells[0], cells[8])
 		}
 		hold, delay := s.Needed()

@@ -30,7 +30,6 @@ type port struct {
 	end      *End          // nil: it listens, or has never been followed
 	ignored  bool          // has listened, and is not followed
 	open     int           // connections that the server has not closed, in the latest complete sample
-	died     int           // streams that have closed lately and were not complete, less those that were
 	listened ledger.Moment // the latest sample in which it was followed and listened; 0: it does not listen
 	closedAt ledger.Moment // when the latest listener closed, by its event
 	resetAt  ledger.Moment // when the program first reset a connection

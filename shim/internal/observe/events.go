@@ -48,8 +48,8 @@ type events struct {
 
 // closed is a closed socket as the kernel last knew it.
 type closed struct {
-	tcp.Socket
-	at time.Time // when the event was read
+	socket tcp.Socket
+	at     time.Time // when the event was read
 }
 
 // setPorts reads events of sockets with these local ports from now on, if the kernel has any.

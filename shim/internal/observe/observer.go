@@ -170,7 +170,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	}
 	for i := range o.events.closed {
 		e := &o.events.closed[i]
-		o.ledger.Closed(&e.Socket, e.at, o.sideOfClosed(&e.Socket))
+		o.ledger.Closed(&e.socket, e.at, o.sideOfClosed(&e.socket))
 	}
 	rest.MissedAt = o.events.endSample()
 	o.opens.check(now, counters, countersErr, &o.events, &rest)

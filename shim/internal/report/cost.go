@@ -10,7 +10,6 @@ import (
 // Cost is what a stop has cost, as lameduck watch reports it.
 type Cost struct {
 	cost.Stop
-	Now          time.Time
 	Grace        time.Duration
 	GraceAssumed bool
 	Source       string // the source if it does not show requests in flight; ""

@@ -13,23 +13,23 @@ import (
 // view returns the traffic of the network namespace now as one line, and records to what the next one
 // refers. The JSON names are promises, like the names in the report. Requests that traffic has given
 // up are in flight for a hold, which counts the silence of a request from its own start.
-func (w *watch) view(now time.Time, next *observe.Snapshot) string {
-	if now.Sub(w.start) < known+w.plan.Traffic.MaxSilence {
+func (w *watch) view(next *observe.Snapshot) string {
+	c := &w.cost
+	if c.Now.Sub(w.start) < known+w.plan.Traffic.MaxSilence {
 		next.InFlight += next.LeftOut.GivenUp
 		next.Quiet = next.Quiet && next.InFlight == 0
 	}
-	ports := w.cost.Listening[:min(len(w.cost.Listening), maxShown)]
+	ports := c.Listening[:min(len(c.Listening), maxShown)]
 	opened := next.Accepted - w.viewed
 	w.viewed = next.Accepted
 	if !w.plan.JSON {
 		return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
-			now.Format("15:04:05"), cmp.Or(report.PortList(ports), "none"), next.Open, next.InFlight, opened,
-			w.ago(now, next.LastNew), w.ago(now, next.LastByte), w.state(next))
+			c.Now.Format("15:04:05"), cmp.Or(report.PortList(ports), "none"), next.Open, next.InFlight, opened,
+			w.ago(next.LastNew), w.ago(next.LastByte), w.state(next))
 	}
-	c := &w.cost
 	requests, streams := c.Cut()
-	since := func(at time.Time) any { return report.Known(at.After(w.start), now.Sub(at).Milliseconds()) }
-	v := report.Fields{"schema", report.Schema, "time", now, "observer", report.OrNull(next.Observer)} // "none": nothing can be observed; null: nothing listens
+	since := func(at time.Time) any { return report.Known(at.After(w.start), c.Now.Sub(at).Milliseconds()) }
+	v := report.Fields{"schema", report.Schema, "time", c.Now, "observer", report.OrNull(next.Observer)} // "none": nothing can be observed; null: nothing listens
 	if next.Trouble != "" {
 		v = append(v, "trouble", next.Trouble) // why that is not the best observer
 	}
@@ -50,11 +50,11 @@ func (w *watch) view(now time.Time, next *observe.Snapshot) string {
 }
 
 // ago returns how long ago something was in words.
-func (w *watch) ago(now, at time.Time) string {
+func (w *watch) ago(at time.Time) string {
 	if !at.After(w.start) {
 		return "none yet"
 	}
-	return fmt.Sprintf("%.1f s ago", now.Sub(at).Seconds())
+	return fmt.Sprintf("%.1f s ago", w.cost.Now.Sub(at).Seconds())
 }
 
 // state returns the losses so far, or the strictest condition that is met, and what keeps the server

@@ -58,7 +58,7 @@ func (w *watch) run() (err error) {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("a fault of lameduck's own, %v; please report it", fault)
 			defer func() { recover() }()
-			w.conclude(time.Now())
+			w.conclude()
 		}
 	}()
 	for !w.done && w.err == nil {
@@ -74,7 +74,7 @@ func (w *watch) run() (err error) {
 
 // watch is what Run knows.
 type watch struct {
-	Watcher
+	to      Watcher
 	plan    *plan.Plan
 	termlog *termlog.Writer
 	start   time.Time // of what counts
@@ -113,12 +113,12 @@ type count struct {
 }
 
 // countMinute counts the connections of the last minute, until the stop begins.
-func (w *watch) countMinute(now time.Time, accepted int) {
+func (w *watch) countMinute(accepted int) {
 	if !w.cost.Began().IsZero() {
 		return
 	}
-	w.minute = append(w.minute, count{now, accepted})
-	for now.Sub(w.minute[0].at) > time.Minute {
+	w.minute = append(w.minute, count{w.cost.Now, accepted})
+	for w.cost.Now.Sub(w.minute[0].at) > time.Minute {
 		w.minute = w.minute[1:]
 	}
 	w.cost.Accepted = accepted - w.minute[0].accepted
@@ -126,7 +126,7 @@ func (w *watch) countMinute(now time.Time, accepted int) {
 
 func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
 	return &watch{
-		Watcher: to, plan: p, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
+		to: to, plan: p, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
 		cost: report.Cost{
 			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
@@ -140,6 +140,7 @@ func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *wat
 // onSignal handles a signal, or 0. What has happened since the latest sample is in the next one.
 func (w *watch) onSignal(signal sig.Signal) {
 	now := time.Now()
+	w.cost.Now = now
 	switch isTERM := signal == sig.TERM; {
 	case isTERM && w.cost.TERM.IsZero():
 		w.cost.TERM = now
@@ -149,7 +150,7 @@ func (w *watch) onSignal(signal sig.Signal) {
 		w.endedAt = now
 	default:
 		w.done = true
-		w.conclude(now)
+		w.conclude()
 	}
 }
 
@@ -175,10 +176,10 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 }
 
 // outlook says what TERM begins.
-func (w *watch) outlook(now time.Time) string {
+func (w *watch) outlook() string {
 	c := &w.cost
 	if !c.FromTERM() && len(c.Listening)+c.Open == 0 {
-		left := max(c.QuietFor-now.Sub(c.Ended()), 0).Round(time.Second / 10)
+		left := max(c.QuietFor-c.Now.Sub(c.Ended()), 0).Round(time.Second / 10)
 		return report.InWords("following the stop for another %s, since the server has gone", left)
 	}
 	source := "given"
@@ -191,17 +192,17 @@ func (w *watch) outlook(now time.Time) string {
 
 // onSample handles a snapshot, and what the ends of ports have cost.
 func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
-	now := time.Now()
 	c := &w.cost
+	c.Now = time.Now()
 	hasReturned := len(result.Returned) > 0
 	if hasReturned {
-		w.conclude(now) // before what was counted is forgotten
+		w.conclude() // before what was counted is forgotten
 	}
 	if hasReturned || len(c.Ends) < len(result.Ends) {
 		w.said = saidNothing
 	}
 	c.Result = result
-	w.countMinute(now, next.Accepted)
+	w.countMinute(next.Accepted)
 	c.Source = ""
 	if next.Observer != observe.SockDiag {
 		c.Source = next.Observer
@@ -212,24 +213,23 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	}
 	w.sayNews(next)
 	if !c.Began().IsZero() {
-		c.Now = now
 		w.writeTermlog(false)
 	}
 	isEnded := !w.endedAt.IsZero() && next.Began.After(w.endedAt.Add(late))
-	switch isOver := c.Over(now); {
+	switch isOver := c.Over(); {
 	case isEnded || isOver:
-		w.conclude(now)
+		w.conclude()
 		w.done = isEnded || !c.TERM.IsZero()
 	case !w.announced && !c.TERM.IsZero() && next.Began.After(c.TERM):
 		w.announced = true
-		w.say("TERM: %s", w.outlook(now))
-	case w.said == saidNothing && c.Lost() && c.Gone(now): // KILL may come before the verdict
+		w.say("TERM: %s", w.outlook())
+	case w.said == saidNothing && c.Lost() && c.Gone(): // KILL may come before the verdict
 		w.said = saidLoss
 		w.say("so far: %s", c.Lines()[0])
 	}
-	if w.View != nil && !w.done && w.err == nil && !now.Before(w.viewDue) && hasRoom(0) {
-		w.viewDue = now.Add(showEvery)
-		w.err = w.View(w.view(now, next))
+	if w.to.View != nil && !w.done && w.err == nil && !c.Now.Before(w.viewDue) && hasRoom(0) {
+		w.viewDue = c.Now.Add(showEvery)
+		w.err = w.to.View(w.view(next))
 	}
 }
 
@@ -276,12 +276,11 @@ func (w *watch) verdict() []string {
 }
 
 // conclude says what the stop has cost, if it has begun, once.
-func (w *watch) conclude(now time.Time) {
+func (w *watch) conclude() {
 	if w.said == saidVerdict || w.cost.Began().IsZero() {
 		return
 	}
 	w.said = saidVerdict
-	w.cost.Now = now
 	w.writeTermlog(true)
 	for _, line := range w.verdict() {
 		w.line(line)
@@ -306,7 +305,7 @@ func (w *watch) line(text string) {
 		text = "lameduck: watch: " + text
 	}
 	if w.err == nil && hasRoom(maxBlocked) {
-		w.err = w.Say(text)
+		w.err = w.to.Say(text)
 	}
 }
 

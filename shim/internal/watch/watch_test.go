@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 	for fault, verdicts := range map[string]int{"sampler": 1, "loop": 0} {
 		said := 0
 		w := newTestWatch(time.Now())
-		w.Say = func(text string) error {
+		w.to.Say = func(text string) error {
 			if fault == "loop" {
 				panic(text)
 			}
@@ -63,7 +63,8 @@ func TestMinute(t *testing.T) {
 	for _, c := range []struct{ after, accepted, want int }{
 		{0, 100, 0}, {30, 130, 30}, {60, 160, 60}, {61, 161, 31}, {90, 190, 60}, {200, 300, 0},
 	} {
-		w.countMinute(start.Add(time.Duration(c.after)*time.Second), c.accepted)
+		w.cost.Now = start.Add(time.Duration(c.after) * time.Second)
+		w.countMinute(c.accepted)
 		if w.cost.Accepted != c.want {
 			t.Errorf("after %d s: %d, want %d", c.after, w.cost.Accepted, c.want)
 		}
@@ -80,7 +81,8 @@ func TestViewOfSlowRequest(t *testing.T) {
 			Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
 		}}
 		state := map[bool]string{true: "; settled, but requests are in flight", false: "; quiet"}[want[0] == '1']
-		if view := w.view(first.Add(after), s); !strings.Contains(view, want) || !strings.HasSuffix(view, state) {
+		w.cost.Now = first.Add(after)
+		if view := w.view(s); !strings.Contains(view, want) || !strings.HasSuffix(view, state) {
 			t.Errorf("after %v: %s, want %s%s", after, view, want, state)
 		}
 	}
