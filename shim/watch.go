@@ -9,16 +9,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/watch"
 )
 
-// Watcher is where Watch shows what it sees. An error of its functions ends Watch.
-type Watcher = watch.Watcher
-
 // Watch follows every listener of the network namespace, whoever it belongs to, and shows the
-// traffic once a second. TERM says that a stop begins, which others carry out. When every
-// listener has gone, and for QuietFor nobody was refused, and a second before the end of the
-// grace period at the latest, Watch says what the stop has cost, and returns if TERM has come.
-// INT, HUP, QUIT, and a second TERM, end Watch after one more sample, which where a listener has
-// gone is taken half a second later; a second of these signals ends it at once.
-func Watch(cfg Config, to Watcher) error {
+// traffic once a second, unless onlyStops is set. TERM says that a stop begins, which others carry
+// out. When every listener has gone, and for QuietFor nobody was refused, and a second before the
+// end of the grace period at the latest, Watch says what the stop has cost, and returns if TERM has
+// come. INT, HUP, QUIT and a second TERM end Watch after one more sample (half a second later if a
+// listener has gone); another of them ends it at once. print gets each line, and its error ends Watch.
+func Watch(cfg Config, onlyStops bool, print func(line string) error) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, plan.Place{})
 	if err != nil {
@@ -32,5 +29,5 @@ func Watch(cfg Config, to Watcher) error {
 		return err
 	}
 	defer log.Flush()
-	return watch.Run(p, to, log)
+	return watch.Run(p, onlyStops, print, log)
 }

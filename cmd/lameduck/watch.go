@@ -23,11 +23,7 @@ func watch(args, env []string) int {
 	}
 	cfg.JSON = line.JSON
 	print := func(text string) error { return write(syscall.Stdout, text+"\n") }
-	to := shim.Watcher{Say: print}
-	if !line.OnlyStops {
-		to.View = print
-	}
-	err = shim.Watch(cfg, to)
+	err = shim.Watch(cfg, line.OnlyStops, print)
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fail(err)
 	}

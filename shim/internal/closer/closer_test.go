@@ -29,8 +29,12 @@ var roles = map[string]func(){
 	"seccomp":    func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.EPERM); shutDownOwn() },
 	"old kernel": func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.ENOSYS); shutDownOwn() },
 	"search":     search,
-	"frames":     sendFrames,
-	"rest":       func() { io.Copy(io.Discard, os.Stdin) },
+	"work": func() {
+		fmt.Println("ready")
+		for {
+		}
+	},
+	"rest": func() { fmt.Println("ready"); io.Copy(io.Discard, os.Stdin) },
 	"undumpable": func() {
 		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		fmt.Println("ready")
@@ -132,67 +136,34 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// sendFrames writes frames of two lines, with work between the two, and then rests.
-func sendFrames() {
-	conn := os.NewFile(3, "")
-	for {
-		io.WriteString(conn, "begin\n")
-		for began := time.Now(); time.Since(began) < 20*time.Millisecond; {
-		}
-		if _, err := io.WriteString(conn, "end\n"); err != nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// What is written into a connection never comes into a frame of the server, even if the server has
-// no unsent bytes, and sends nothing for longer within a frame than after it. Another process has
-// inherited the connection.
+// A word is written while every process that holds the connection sleeps: one that has work may stand
+// between two writes of a frame.
 func TestWrite(t *testing.T) {
-	conn := connect()
-	server := process("frames")
-	server.ExtraFiles = []*os.File{conn.server}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer server.Wait()
-	defer conn.client.Close()
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for read := bufio.NewScanner(conn.client); read.Scan(); {
-			lines <- read.Text()
+	for roles, want := range map[string]bool{"rest": true, "work": false, "rest work": false, "work rest": false, "rest rest": true} {
+		conn, c := connect(), &Closer{}
+		for role := range strings.FieldsSeq(roles) {
+			cmd := process(role)
+			out := testutil.Must(cmd.StdoutPipe())
+			holder := begin(cmd, conn.server)
+			defer holder.Wait()
+			defer holder.Kill()
+			bufio.NewReader(out).ReadString('\n')
 		}
-	}()
-	other := begin(process("rest"), conn.server)
-	defer other.Wait()
-	defer other.Kill()
-	c := &Closer{}
-	isSilent := func(now *tcp.Socket) bool { return now.Unsent == 0 && now.Info.LastSent >= 5*time.Millisecond }
-	frames, last := 0, ""
-	for written := 0; written < 20; {
-		asked, err := c.Ask(&conn.socket, "ours\n", isSilent)
-		if err != nil {
-			t.Fatal(err)
+		isAsked := func() bool {
+			asked, err := c.Ask(&conn.socket, "ours", always)
+			return asked != nil && err == nil
 		}
-		if asked != nil {
-			written++
-		}
-		select {
-		case line := <-lines:
-			if line == "ours" && last == "begin" {
-				t.Fatalf("written into frame %d", frames)
+		if !want {
+			if isAsked() {
+				t.Errorf("written beside %s", roles)
 			}
-			if line == "begin" {
-				frames++
-			}
-			last = line
-		case <-time.After(time.Millisecond):
+			continue
 		}
-	}
-	if frames == 0 {
-		t.Error("the server has sent nothing")
+		testutil.Eventually(t, roles, isAsked)
+		got := make([]byte, 4)
+		if io.ReadFull(conn.client, got); string(got) != "ours" {
+			t.Errorf("%s: written %q", roles, got)
+		}
 	}
 }
 

@@ -29,13 +29,6 @@ const known = time.Hour
 // doubledTERM is the time after a TERM in which another is the same one.
 const doubledTERM = time.Second
 
-// Watcher is where Run shows what it sees. Both functions get whole lines, and an error of
-// either ends Run.
-type Watcher struct {
-	View func(string) error // the traffic once a second, unless standard output is not read; nil: never
-	Say  func(string) error // what has happened, and what a stop has cost
-}
-
 // The intervals of samples: as long as the server listens, and after its end, where each reset has
 // its time by the sample that counts it.
 const (
@@ -43,9 +36,11 @@ const (
 	endedInterval = 100 * time.Millisecond
 )
 
-// Run watches until a signal ends it.
-func Run(p *plan.Plan, to Watcher, log *termlog.Writer) error {
-	w := newWatch(p, to, log, time.Now())
+// Run watches until a signal ends it. print gets lines: the traffic once a second, unless standard output is
+// not read or onlyStops is set, what has happened, and what a stop has cost. An error of print ends Run.
+func Run(p *plan.Plan, onlyStops bool, print func(line string) error, log *termlog.Writer) error {
+	w := newWatch(p, print, log, time.Now())
+	w.onlyStops = onlyStops
 	cfg := observe.Config{Start: w.start, Traffic: p.Traffic, Ports: p.CountPorts, EveryPort: true, Wake: sigcatch.Wake}
 	cfg.Traffic.Poll = cost.LateEvent - endedInterval // after that the event of a missing connection is lost
 	w.sampler = observe.Start(cfg, w.samples)
@@ -74,10 +69,11 @@ func (w *watch) run() (err error) {
 
 // watch is what Run knows.
 type watch struct {
-	to      Watcher
-	plan    *plan.Plan
-	termlog *termlog.Writer
-	start   time.Time // of what counts
+	plan      *plan.Plan
+	onlyStops bool
+	print     func(line string) error
+	termlog   *termlog.Writer
+	start     time.Time // of what counts
 
 	sampler *observe.Sampler
 	samples chan observe.Snapshot // of the sampler
@@ -124,9 +120,9 @@ func (w *watch) countMinute(accepted int) {
 	w.cost.Accepted = accepted - w.minute[0].accepted
 }
 
-func newWatch(p *plan.Plan, to Watcher, log *termlog.Writer, now time.Time) *watch {
+func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now time.Time) *watch {
 	return &watch{
-		to: to, plan: p, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
+		plan: p, print: print, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
 		cost: report.Cost{
 			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
@@ -227,9 +223,9 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 		w.said = saidLoss
 		w.say("so far: %s", c.Lines()[0])
 	}
-	if w.to.View != nil && !w.done && w.err == nil && !c.Now.Before(w.viewDue) && hasRoom(0) {
+	if !w.onlyStops && !w.done && w.err == nil && !c.Now.Before(w.viewDue) && hasRoom(0) {
 		w.viewDue = c.Now.Add(showEvery)
-		w.err = w.to.View(w.view(next))
+		w.err = w.print(w.view(next))
 	}
 }
 
@@ -305,7 +301,7 @@ func (w *watch) line(text string) {
 		text = "lameduck: watch: " + text
 	}
 	if w.err == nil && hasRoom(maxBlocked) {
-		w.err = w.to.Say(text)
+		w.err = w.print(text)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 	for fault, verdicts := range map[string]int{"sampler": 1, "loop": 0} {
 		said := 0
 		w := newTestWatch(time.Now())
-		w.to.Say = func(text string) error {
+		w.print = func(text string) error {
 			if fault == "loop" {
 				panic(text)
 			}
@@ -90,7 +90,7 @@ func TestViewOfSlowRequest(t *testing.T) {
 
 func newTestWatch(now time.Time) *watch {
 	p := testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
-	return newWatch(p, Watcher{Say: func(string) error { return nil }}, termlog.New(""), now)
+	return newWatch(p, func(string) error { return nil }, termlog.New(""), now)
 }
 
 // TestState: a view says which condition is met, or why the server is busy, and what its end has cost.
