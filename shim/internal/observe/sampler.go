@@ -125,13 +125,13 @@ func (s *Sampler) run() {
 			s.observer.FindLate()
 		}
 		s.take(time.Now())
-		took := time.Since(began)
+		now := time.Now() // the time that the receiver takes is part of the pause
+		took := now.Sub(began)
 		s.out <- s.snapshot
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
 		s.watching = s.snapshot.CloseTrouble == "" && (len(s.questions) > 0 || s.asker.Watching())
-		now := time.Now()
 		next := now.Add(s.pause(now, took))
 		if !s.searching {
 			s.ask(next)
