@@ -61,13 +61,13 @@ func TestPoorStatus(t *testing.T) {
 		"voluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n"
 	for _, without := range []string{"", "State", "SigPnd:\t0000000000000000\nShdPnd"} {
 		trace := Trace{Idle: true}
-		trace.add([]byte(strings.Replace(rich, "\n"+without, "\n"+strings.ToLower(without), 1)))
+		trace.add(strings.Replace(rich, "\n"+without, "\n"+strings.ToLower(without), 1))
 		if trace.Idle != (without == "") {
 			t.Errorf("without %q: %+v", without, trace)
 		}
 	}
 	trace := Trace{Idle: true}
-	if trace.add([]byte(strings.Replace(rich, "\nvoluntary", "\nother", 1))); trace.Idle {
+	if trace.add(strings.Replace(rich, "\nvoluntary", "\nother", 1)); trace.Idle {
 		t.Errorf("without switches: %+v", trace)
 	}
 }
