@@ -27,7 +27,7 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 		return askUnix(r, deadline)
 	}
 	for i, to := range r.Targets() {
-		answer, failure := p.askAt(r, to, deadline)
+		answer, failure := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path)).exchange(deadline)
 		if i > 0 && (failure == unix.EADDRNOTAVAIL || failure == unix.EAFNOSUPPORT) { // no IPv6: the first counts
 			break
 		}
@@ -37,12 +37,6 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 		}
 	}
 	return status, err
-}
-
-func (p *Conns) askAt(r *check.Request, to netip.AddrPort, deadline time.Time) (status int, err error) {
-	t := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path))
-	defer t.End("")
-	return t.exchange(deadline)
 }
 
 // askUnix is Ask for a Unix socket: the longest part of the path that is one.
@@ -56,10 +50,9 @@ func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		defer unix.Close(fd)
 		connect := func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: r.Path[:end]}) }
 		path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-		return newTalk(fd, connect, []byte(requestOf(r, path))).exchange(deadline)
+		return newTalk(fd, connect, requestOf(r, path)).exchange(deadline)
 	}
 	return 0, unix.ECONNREFUSED
 }
@@ -74,8 +67,9 @@ func requestOf(r *check.Request, path string) string {
 // closed while bytes come would be reset.
 const closeTime = time.Second
 
-// exchange returns the status of the answer.
+// exchange returns the status of the answer, and ends the connection.
 func (t *Talk) exchange(deadline time.Time) (status int, err error) {
+	defer t.End("")
 	for status == 0 {
 		if err = t.Step(); err != nil {
 			return 0, err
@@ -104,25 +98,18 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 // statusOf returns the status of an answer of HTTP/1, after any interim answers, and whether its status
 // line is whole; 0 if the line is none.
 func statusOf(answer string) (status int, isWhole bool) {
-	isInterim := false
-	for line := range strings.Lines(answer) {
+	for {
+		line, _, isWhole := strings.Cut(answer, "\n")
 		words := strings.Fields(line)
-		switch {
-		case !strings.HasSuffix(line, "\n"):
-			return 0, false
-		case isInterim: // the rest of its head, up to an empty line
-			isInterim = len(words) > 0
-			continue
-		case len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1."):
+		status = 0
+		if isWhole && len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1.") {
 			status, _ = strconv.Atoi(words[1])
 		}
-		isInterim = status/100 == 1 && status != 101
-		if !isInterim {
-			return status, true
+		if status/100 != 1 || status == 101 {
+			return status, isWhole
 		}
-		status = 0
+		_, answer, _ = strings.Cut(answer, "\r\n\r\n")
 	}
-	return 0, false
 }
 
 // await waits until a socket is ready, or a signal comes, and reports whether there was time left.

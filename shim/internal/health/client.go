@@ -141,7 +141,7 @@ func (l *Listener) connect(c *client) {
 			}
 			c.target = fd
 		}
-		switch l.connectTarget(c.target, to) {
+		switch l.conns.connect(c.target, to) {
 		case nil:
 			c.connected = true
 			return
@@ -167,7 +167,7 @@ func (l *Listener) evict(c *client) { l.drop(c, c.last != theCommand) }
 // closeTarget closes the connection to the target, if any.
 func (l *Listener) closeTarget(c *client, reset bool) {
 	if c.target >= 0 {
-		l.markClosed(c.target)
+		l.conns.noteClose(c.target)
 		closeSocket(c.target, reset)
 		c.target = -1
 		c.connected = false

@@ -17,7 +17,7 @@ type Listener struct {
 	targets []netip.AddrPort // tried in order
 	wake    int              // an eventfd(2), written when the mode changes
 	mode    atomic.Uint32
-	*Conns
+	conns   *Conns
 
 	// The rest belongs to Serve.
 	limits  limits
@@ -44,7 +44,7 @@ func Open(s check.Spec, conns *Conns) (*Listener, error) {
 	var stat unix.Stat_t
 	unix.Fstat(fd, &stat)
 	conns.Listener = uint32(stat.Ino)
-	l := &Listener{targets: s.Targets(), wake: wake, limits: defaultLimits, fd: fd, Conns: conns}
+	l := &Listener{targets: s.Targets(), wake: wake, limits: defaultLimits, fd: fd, conns: conns}
 	for i := range l.clients {
 		l.clients[i] = noClient(make([]byte, bufferLen), make([]byte, bufferLen))
 	}
@@ -173,7 +173,7 @@ func (l *Listener) accept() {
 	}
 	l.evict(oldest)
 	if err == nil {
-		l.opens.Add(1)
+		l.conns.opens.Add(1)
 		oldest.conn = fd
 		oldest.lastByte = time.Now()
 	}

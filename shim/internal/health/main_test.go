@@ -180,11 +180,11 @@ func fill(c *net.TCPConn, data []byte) (n int) {
 // request the answer. Neither ends the process.
 func TestFault(t *testing.T) {
 	l := open(t, own)
-	l.Conns = nil
+	l.conns = nil
 	client := testutil.Must(net.Dial("tcp", l.addr.String()))
 	defer client.Close()
 	l.pollOnce()
-	if _, err := l.Ask(nil, time.Second); err == nil {
+	if _, err := l.conns.Ask(nil, time.Second); err == nil {
 		t.Error("a request without an error")
 	}
 }

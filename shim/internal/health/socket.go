@@ -56,9 +56,9 @@ func bind(at netip.AddrPort) (fd int, err error) {
 	err = unix.Bind(fd, sockaddr(at))
 	if err != nil {
 		unix.Close(fd)
-		return -1, err
+		fd = -1
 	}
-	return fd, nil
+	return fd, err
 }
 
 // listen listens on IPv6 and IPv4 if the address is missing or [::], and on IPv4

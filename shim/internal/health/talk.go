@@ -15,10 +15,10 @@ type Talk struct {
 	conns     *Conns // that list the connection; nil: none
 }
 
-func newTalk(fd int, connect func() error, request []byte) *Talk {
+func newTalk(fd int, connect func() error, request string) *Talk {
 	return &Talk{
 		FD: fd, connect: connect,
-		up: flow{buf: request, end: len(request)}, down: flow{buf: make([]byte, bufferLen)},
+		up: flow{buf: []byte(request), end: len(request)}, down: flow{buf: make([]byte, bufferLen)},
 	}
 }
 
@@ -33,8 +33,8 @@ func (p *Conns) Talk(to, from netip.AddrPort, request string) *Talk {
 		if err != nil {
 			return err
 		}
-		return p.connectTarget(fd, to)
-	}, []byte(request))
+		return p.connect(fd, to)
+	}, request)
 	t.conns = p
 	return t
 }
@@ -67,6 +67,6 @@ func (t *Talk) End(last string) {
 	if t.connected {
 		unix.SendmsgN(t.FD, []byte(last), nil, nil, unix.MSG_NOSIGNAL)
 	}
-	t.conns.markClosed(t.FD)
+	t.conns.noteClose(t.FD)
 	closeSocket(t.FD, false)
 }

@@ -99,13 +99,13 @@ func (f *fakeEvents) Close() error { f.closed = true; return nil }
 // fakeConns has these connections.
 type fakeConns struct {
 	opens uint64
-	conns []health.ProxiedConn
+	conns []health.Conn
 	since time.Time
 }
 
 func (f *fakeConns) Opens() uint64 { return f.opens }
-func (f *fakeConns) Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn {
-	f.since = since
+func (f *fakeConns) Since(dst []health.Conn, at time.Time) []health.Conn {
+	f.since = at
 	return append(dst, f.conns...)
 }
 

@@ -40,7 +40,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 // found.
 func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
-	isSelf := o.scope.Owns(&other) || o.proxied.has(near)
+	isSelf := o.scope.Owns(&other) || o.own.has(near)
 	if isSelf {
 		o.toSelf++
 	}
