@@ -43,16 +43,10 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 	for end := len(r.Path); end > 0; end = strings.LastIndexByte(r.Path[:end], '/') {
 		var stat unix.Stat_t
-		if unix.Stat(r.Path[:end], &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
-			continue
+		if unix.Stat(r.Path[:end], &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			path := "/" + strings.TrimPrefix(r.Path[end:], "/")
+			return newTalk(&unix.SockaddrUnix{Name: r.Path[:end]}, requestOf(r, path)).exchange(deadline)
 		}
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			return 0, err
-		}
-		connect := func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: r.Path[:end]}) }
-		path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-		return newTalk(fd, connect, requestOf(r, path)).exchange(deadline)
 	}
 	return 0, unix.ECONNREFUSED
 }
@@ -80,7 +74,7 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 		case status > 0:
 		case isWhole || t.connected && !t.down.canRead():
 			return 0, errors.New("no answer in HTTP/1")
-		case await(t.FD, t.connected, !t.connected || !t.up.isEmpty(), deadline):
+		case t.await(deadline):
 		case t.connected:
 			return 0, errors.New("no answer")
 		default:
@@ -88,9 +82,9 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 		}
 	}
 	deadline = time.Now().Add(closeTime)
-	for err == nil && !t.down.eof && await(t.FD, true, false, deadline) {
+	for err == nil && !t.down.eof && t.await(deadline) {
 		t.down.end = 0
-		_, err = t.down.read(t.FD)
+		err = t.Step()
 	}
 	return status, nil
 }
@@ -110,13 +104,4 @@ func statusOf(answer string) (status int, isWhole bool) {
 		}
 		_, answer, _ = strings.Cut(answer, "\r\n\r\n")
 	}
-}
-
-// await waits until a socket is ready, or a signal comes, and reports whether there was time left.
-func await(fd int, in, out bool, deadline time.Time) bool {
-	left := min(time.Until(deadline), time.Hour)
-	if left > 0 {
-		unix.Poll([]unix.PollFd{events(fd, in, out)}, int(left/time.Millisecond)+1)
-	}
-	return left > 0
 }

@@ -125,7 +125,7 @@ func TestAskNobody(t *testing.T) {
 	}
 	unix.Listen(fdOf(t, l), 0) // a queue of one
 	for range 3 {
-		fd := testutil.Must(newSocket(at))
+		fd := testutil.Must(newSocket(sockaddr(at)))
 		t.Cleanup(func() { unix.Close(fd) })
 		unix.Connect(fd, sockaddr(at))
 	}

@@ -51,7 +51,7 @@ func TestLongestSilent(t *testing.T) {
 		l.pollUntil(t, "a client is accepted", func() bool { return l.conns.Opens() == uint64(i+1) })
 	}
 	io.WriteString(clients[0], "GET / HTTP/1.1\r\n") // makes the second the one
-	l.pollUntil(t, "the bytes are read", func() bool { return !l.clients[0].up.isEmpty() })
+	l.pollUntil(t, "the bytes are read", func() bool { return !l.clients[0].target.up.isEmpty() })
 	dial(t, l.addr)
 	l.pollUntil(t, "one more client is accepted", func() bool { return l.conns.Opens() == maxClients+1 })
 	wantReset(t, clients[1])

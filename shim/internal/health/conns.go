@@ -45,20 +45,23 @@ func (p *Conns) Opens() uint64 { return p.opens.Load() }
 
 // connect calls connect(2). The mutex is held meanwhile: a reader that has seen a
 // connection in the kernel, and reads the list afterwards, finds the connection.
-func (p *Conns) connect(fd int, to netip.AddrPort) error {
+func (p *Conns) connect(fd int, to unix.Sockaddr) error {
+	if p == nil {
+		return unix.Connect(fd, to)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := unix.Connect(fd, sockaddr(to))
+	err := unix.Connect(fd, to)
 	if err == nil {
 		p.opens.Add(1)
 	}
-	p.open[fd] = Conn{Local: localAddress(fd), Target: to}
+	p.open[fd] = Conn{Local: localAddress(fd), Target: addrPort(to)}
 	return err
 }
 
 // noteClose notes that a descriptor is about to be closed.
 func (p *Conns) noteClose(fd int) {
-	if p == nil { // a Unix socket
+	if p == nil {
 		return
 	}
 	p.mu.Lock()

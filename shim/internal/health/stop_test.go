@@ -53,12 +53,12 @@ func TestLimits(t *testing.T) {
 		state        client
 		before, stop time.Duration
 	}{
-		{client{target: -1}, greeting, request},
-		{client{target: 9}, request, request},
-		{client{target: 9, connected: true}, request, request},
-		{client{target: 9, connected: true, last: theClient}, kept, request},
-		{client{target: 9, connected: true, last: theCommand}, kept, end},
-		{client{target: -1, answered: true}, end, end},
+		{client{target: Talk{FD: -1}}, greeting, request},
+		{client{}, request, request},
+		{client{target: Talk{connected: true}}, request, request},
+		{client{target: Talk{connected: true}, last: theClient}, kept, request},
+		{client{target: Talk{connected: true}, last: theCommand}, kept, end},
+		{client{target: Talk{FD: -1}, answered: true}, end, end},
 	} {
 		for mode, want := range []time.Duration{check.Pass: c.before, check.Fail: c.stop} {
 			l.SetMode(check.Mode(mode))
