@@ -1,6 +1,7 @@
 package sockdiag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -49,15 +50,10 @@ func (c *Conn) reopen() (err error) {
 		return err
 	}
 	limit := unix.NsecToTimeval(int64(dumpTimeout))
-	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		return fmt.Errorf("cannot limit the wait for sock_diag: %w", err)
-	}
+	err = unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)
 	// Connected to the kernel (port 0), the socket receives no messages of other
 	// processes.
-	if err := unix.Connect(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("cannot connect to sock_diag: %w", err)
-	}
-	return nil
+	return cmp.Or(err, unix.Connect(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 }
 
 func newSocket() (fd int, err error) {
