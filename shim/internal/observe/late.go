@@ -56,7 +56,7 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 // PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners.
 func (o *Observer) PID1Serves() (serves bool) {
 	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
-		inode, _ := scope.SocketInode(target)
+		inode := scope.SocketInode(target)
 		serves = serves || inode != 0 && o.late.seen[inode]
 	})
 	return serves

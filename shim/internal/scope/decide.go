@@ -30,8 +30,13 @@ func Decide(f Facts) Scope {
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
 	counts := func(c *tcp.Socket) bool { return !f.Shim.Has(c.Inode) && (s.Method == Namespace || s.Owns(c)) }
-	listens := func(c *tcp.Socket) bool { return c.State == tcp.Listen && counts(c) && !f.helps(c) }
 	accepted := func(c *tcp.Socket) bool { return counts(c) && !f.Ephemeral.Has(c.Local.Port()) }
+	// A listener of the network namespace on loopback that got its port from the kernel is a helper's, not a
+	// server's: Docker's resolver at 127.0.0.11 outlives the server.
+	listens := func(c *tcp.Socket) bool {
+		isHelper := f.Namespace && c.Local.Addr().IsLoopback() && f.Ephemeral.Has(c.Local.Port())
+		return c.State == tcp.Listen && counts(c) && !isHelper
+	}
 	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
 	} else {
@@ -62,7 +67,7 @@ func (f *Facts) method() Method {
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
 	known := len(f.Cgroups.IDs) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
-	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.serves(f.Given)):
+	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.servesGiven()):
 		return Given
 	case f.Namespace:
 		return Namespace
@@ -74,16 +79,10 @@ func (f *Facts) method() Method {
 	return Namespace
 }
 
-// serves reports whether anything listens on one of these ports, or has connections there.
-func (f *Facts) serves(ports []uint16) bool {
-	served := func(s *tcp.Socket) bool { return slices.Contains(ports, s.Local.Port()) }
-	return len(portsOf(f.Listeners, served))+len(portsOf(f.Open, served)) > 0
-}
-
-// helps reports whether a listener of the network namespace is no server's, but a helper's on
-// loopback that got its port from the kernel: Docker's resolver at 127.0.0.11 outlives the server.
-func (f *Facts) helps(l *tcp.Socket) bool {
-	return f.Namespace && l.Local.Addr().IsLoopback() && f.Ephemeral.Has(l.Local.Port())
+// servesGiven reports whether anything listens on one of the given ports, or has connections there.
+func (f *Facts) servesGiven() bool {
+	isServed := func(s tcp.Socket) bool { return slices.Contains(f.Given, s.Local.Port()) }
+	return slices.ContainsFunc(f.Listeners, isServed) || slices.ContainsFunc(f.Open, isServed)
 }
 
 // portsOf returns the local ports of the sockets that count.

@@ -140,9 +140,4 @@ func TestOwns(t *testing.T) {
 	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Inodes.Has(92) {
 		t.Errorf("owns %v later; facts %+v", got, facts)
 	}
-	root := Decide(parseFacts(t, "own=1"))
-	root.Extend(&later)
-	if got := portsOf(parseFacts(t, "listen=5/1 listen=6/52").Listeners, root.Owns); len(got) > 0 {
-		t.Errorf("in a hierarchy without groups: owns %v", got)
-	}
 }

@@ -66,7 +66,7 @@ func Gather(q Query) Facts {
 	// the command's: the hold may then be too long, but never too short.
 	_, _ = q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {
 		if fd >= 3 {
-			f.Shim.addTarget(target)
+			f.Shim[SocketInode(target)] = true
 		}
 	})
 	var udp, unix error

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -25,13 +26,11 @@ func (m Method) String() string {
 // Ports is a set of TCP or UDP ports.
 type Ports = tcp.Ports
 
-// Inodes is a set of sockets, by the inode numbers that /proc shows.
+// Inodes is a set of sockets, by the inode numbers that /proc shows. 0 stands for none.
 type Inodes map[uint32]bool
 
-// Has reports whether the inode is in the set. No socket has inode 0.
-func (i Inodes) Has(inode uint32) bool {
-	return i[inode] && inode != 0
-}
+// Has reports whether the inode is in the set.
+func (i Inodes) Has(inode uint32) bool { return inode != 0 && i[inode] }
 
 // Scope is the set of listeners of this container.
 type Scope struct {
@@ -81,11 +80,7 @@ func (s *Scope) Learn(more Inodes) {
 // Extend adds what a later scope has found by the same method, and returns the ports that are
 // new.
 func (s *Scope) Extend(later *Scope) (added Ports) {
-	for _, port := range later.Ports {
-		if !s.Ports.Has(port) {
-			added = append(added, port)
-		}
-	}
+	added = slices.DeleteFunc(slices.Clone(later.Ports), s.Ports.Has)
 	s.Ports = s.Ports.Union(added)
 	s.Learn(later.inodes)
 	if s.cgroups != nil {

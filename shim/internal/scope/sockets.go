@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
@@ -33,18 +34,13 @@ func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 // Processes lists our processes without lameduck: our descendants, or those of the whole PID
 // namespace. A list with an error is good, but may be incomplete.
 func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
-	if !wholePIDNamespace {
-		family, err := proc.Descendants()
-		for _, p := range family {
-			pids = append(pids, p.PID)
-		}
-		return pids, err
+	if wholePIDNamespace {
+		pids, err = proc.Processes()
+		return slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }), err
 	}
-	all, err := proc.Processes()
-	for _, pid := range all {
-		if pid != os.Getpid() {
-			pids = append(pids, pid)
-		}
+	family, err := proc.Descendants()
+	for _, p := range family {
+		pids = append(pids, p.PID)
 	}
 	return pids, err
 }
@@ -53,36 +49,26 @@ func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error)
 // directory is gone; or the process is dead and has no other thread, and its directory is
 // empty or unreadable.
 func (s *Sockets) add(proc procfs.Root, pid int) error {
-	n, err := proc.EachTarget(pid, func(_ int, target []byte) { s.Inodes.addTarget(target) })
+	n, err := proc.EachTarget(pid, func(_ int, target []byte) { s.Inodes[SocketInode(target)] = true })
 	if err == nil && n > 0 {
 		return nil
 	}
 	p, statErr := proc.Process(pid)
 	switch {
-	case procfs.Gone(err) || procfs.Gone(statErr):
+	case procfs.Gone(err), procfs.Gone(statErr), p.Dead() && p.Threads <= 1:
 		return nil
-	case statErr == nil && p.Dead() && p.Threads <= 1:
-		return nil
-	case err == nil && statErr == nil && p.Dead():
+	case err == nil && p.Dead():
 		err = errors.New("its main thread has ended, but other threads run")
 	}
 	return err
 }
 
-// addTarget adds the socket behind a descriptor, if any.
-func (i Inodes) addTarget(target []byte) {
-	if inode, ok := SocketInode(target); ok {
-		i[inode] = true
-	}
-}
-
-// SocketInode reads "socket:[INODE]".
-func SocketInode(target []byte) (uint32, bool) {
+// SocketInode returns the inode of "socket:[INODE]", 0 of any other file.
+func SocketInode(target []byte) uint32 {
 	digits, isSocket := bytes.CutPrefix(target, []byte("socket:["))
-	digits, whole := bytes.CutSuffix(digits, []byte("]"))
-	if !isSocket || !whole {
-		return 0, false
+	inode, err := strconv.ParseUint(string(bytes.TrimSuffix(digits, []byte("]"))), 10, 32)
+	if !isSocket || err != nil {
+		return 0
 	}
-	inode, err := strconv.ParseUint(string(digits), 10, 32)
-	return uint32(inode), err == nil
+	return uint32(inode)
 }
