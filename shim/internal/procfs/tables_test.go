@@ -17,24 +17,7 @@ import (
 )
 
 // fakeProc returns a directory with the sections of a text, each in the file that it names.
-func fakeProc(t testing.TB, text string) Root {
-	t.Helper()
-	dir := Root(t.TempDir())
-	for section := range strings.SplitSeq("\n"+text, "\n== ") {
-		name, body, found := strings.Cut(section, "\n")
-		if found && name != "" {
-			dir.write(t, name, strings.TrimSuffix(body, "\n")+"\n")
-		}
-	}
-	return dir
-}
-
-func (r Root) write(t testing.TB, name, text string) {
-	t.Helper()
-	path := r.path(system, name)
-	os.MkdirAll(filepath.Dir(path), 0o700)
-	testutil.Must(0, os.WriteFile(path, []byte(text), 0o600))
-}
+func fakeProc(t testing.TB, text string) Root { return Root(testutil.Files(t, text)) }
 
 // decode returns what the tables show, a line each.
 func (r Root) decode() string {
@@ -65,23 +48,18 @@ func wantDecoded(t *testing.T, path string) {
 	}
 }
 
-func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
-
-// TestRecorded: what a Linux 6.18 on amd64, or a Linux 6.1 on s390x, showed of known sockets. The
-// path of a Unix socket is printed unescaped, and may begin with a newline.
+// TestRecorded: what a Linux 6.18 on amd64, or a Linux 6.1 on s390x, showed of known sockets, and a gVisor
+// sandbox (runsc, September 2026). The path of a Unix socket is printed unescaped, and may begin with a
+// newline. The sandbox has two listeners and two connections, both with five unread bytes; the program has
+// accepted the first alone. Listeners and accepted connections are there with their inodes. The queues are
+// always 0, and a connection in the accept queue is only in the counters.
 func TestRecorded(t *testing.T) {
-	wantDecoded(t, map[bool]string{true: "testdata/linux.txt", false: "testdata/big-endian.txt"}[littleEndian()])
-}
-
-// TestRecordedGVisor: a gVisor sandbox (runsc, September 2026) with two listeners and two connections,
-// both with five unread bytes; the program has accepted the first alone. Listeners and accepted
-// connections are there with their inodes. The queues are always 0, and a connection in the accept
-// queue is only in the counters.
-func TestRecordedGVisor(t *testing.T) {
-	if !littleEndian() {
-		t.Skip("recorded on a little-endian machine")
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		wantDecoded(t, "testdata/linux.txt")
+		wantDecoded(t, "testdata/gvisor.txt")
+	} else {
+		wantDecoded(t, "testdata/big-endian.txt")
 	}
-	wantDecoded(t, "testdata/gvisor.txt")
 }
 
 const (
@@ -133,9 +111,12 @@ func TestNonsense(t *testing.T) {
 			"", "12", "12 (sh)", "12 (sh) S 7", "3 0 99 1000\n→",
 		}},
 	} {
-		root := fakeProc(t, "")
-		root.write(t, name, c.good)
-		if got, err := readers[name](root); !reflect.DeepEqual(got, c.shows) || err != nil {
+		read := func(text string) (any, error) {
+			root := fakeProc(t, "== "+name+"\n")
+			testutil.WriteFile(t, root.path(system, name), text)
+			return readers[name](root)
+		}
+		if got, err := read(c.good); !reflect.DeepEqual(got, c.shows) || err != nil {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.shows)
 		}
 		for _, wrong := range c.wrong {
@@ -143,8 +124,7 @@ func TestNonsense(t *testing.T) {
 			if from, to, found := strings.Cut(wrong, "→"); found {
 				text = strings.Replace(c.good, from, to, 1)
 			}
-			root.write(t, name, text)
-			if got, err := readers[name](root); err == nil || text == c.good {
+			if got, err := read(text); err == nil || text == c.good {
 				t.Errorf("%s: %+v in %q", name, got, text)
 			}
 		}
@@ -159,9 +139,9 @@ func FuzzFiles(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		root := fakeProc(t, "")
 		for name, read := range readers {
-			root.write(t, name, text)
+			root := fakeProc(t, "== "+name+"\n")
+			testutil.WriteFile(t, root.path(system, name), text)
 			found, err := read(root)
 			rows, isTable := found.([]tcp.Socket)
 			if want := strings.Count(text, "\n") - 1; isTable && err == nil && len(rows) != want {
