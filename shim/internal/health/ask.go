@@ -69,7 +69,7 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 			return 0, err
 		}
 		var isWhole bool
-		status, isWhole = statusOf(string(t.Answer()))
+		status, isWhole = statusOf(t.Answer())
 		switch {
 		case status > 0:
 		case isWhole || t.connected && !t.down.canRead():

@@ -81,6 +81,12 @@ func (l *testListener) pollUntil(t *testing.T, what string, ok func() bool) {
 	})
 }
 
+// accept serves until n clients have been accepted.
+func (l *testListener) accept(t *testing.T, n int) {
+	t.Helper()
+	l.pollUntil(t, "a client is accepted", func() bool { return l.conns.Opens() == uint64(n) })
+}
+
 // listenAt listens as the command would.
 func listenAt(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
 	t.Helper()

@@ -81,7 +81,7 @@ func (t *Talk) await(deadline time.Time) bool {
 }
 
 // Answer returns what has been received.
-func (t *Talk) Answer() []byte { return t.down.buf[:t.down.end] }
+func (t *Talk) Answer() string { return string(t.down.buf[:t.down.end]) }
 
 // IsOver reports whether the server will send nothing more.
 func (t *Talk) IsOver() bool { return t.down.eof }

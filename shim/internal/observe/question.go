@@ -59,7 +59,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 		q.until = now.Add(answerTime)
 	}
 	err := q.talk.Step()
-	answer := string(q.talk.Answer())
+	answer := q.talk.Answer()
 	yes, isCertain := is(answer)
 	isLate := now.After(q.until) || s.slowed.Load() // a server that stops waits for the connection
 	switch {
