@@ -32,7 +32,7 @@ type Events struct {
 // sockets without ports, from now on. Linux sends no events before 4.2, and OpenEvents
 // returns no error.
 func OpenEvents(ports tcp.Ports) (*Events, error) {
-	fd, err := newSocket()
+	fd, err := newSocket(unix.SOCK_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *Events) FD() int { return e.fd }
 func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
 	events := reply{ports: e.ports, sock: &e.sock, visit: visit}
 	for range maxEvents {
-		n, err := receive(e.fd, e.buf, unix.MSG_DONTWAIT)
+		n, err := receive(e.fd, e.buf)
 		switch err {
 		case nil:
 			err = events.parse(e.buf[:n])

@@ -240,7 +240,7 @@ func TestNetlinkSockets(t *testing.T) {
 		t.Errorf("SO_RCVTIMEO = %v, want %v", time.Duration(limit.Nano()), dumpTimeout)
 	}
 	to := testutil.Must(unix.Getsockname(c.fd))
-	other := testutil.Must(newSocket())
+	other := testutil.Must(newSocket(0))
 	defer unix.Close(other)
 	if err := unix.Sendto(other, encode(unix.NLMSG_DONE, 0, nil), 0, to); err != unix.ECONNREFUSED && err != unix.EPERM {
 		t.Errorf("sending from another socket = %v, want ECONNREFUSED or EPERM", err)

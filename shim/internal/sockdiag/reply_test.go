@@ -82,7 +82,7 @@ func TestReplies(t *testing.T) {
 		"short":       encode(unix.SOCK_DIAG_BY_FAMILY, 0, socketOn(5, 0)[headerLen:headerLen+socketLen-1]),
 		"length-0":    cut(0), "length-15": cut(15), "length-4G": cut(1<<32 - 1),
 		"attribute-3": attribute(3), "attribute-5": attribute(5),
-		"endless": encode(unix.NLMSG_NOOP, 0, make([]byte, 4080)),
+		"endless": encode(unix.NLMSG_NOOP, 0, make([]byte, 4081)),
 	}
 	errs := map[string]error{
 		"": nil, "ENOENT": unix.ENOENT, "EACCES": unix.EACCES, "ENOMEM": unix.ENOMEM, "ETIMEDOUT": unix.ETIMEDOUT,
