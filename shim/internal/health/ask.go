@@ -65,10 +65,10 @@ const closeTime = time.Second
 func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 	defer t.End("")
 	for status == 0 {
-		if err = t.Step(); err != nil {
+		var isWhole bool
+		if _, err = t.Step(); err != nil {
 			return 0, err
 		}
-		var isWhole bool
 		status, isWhole = statusOf(t.Answer())
 		switch {
 		case status > 0:
@@ -84,7 +84,7 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 	deadline = time.Now().Add(closeTime)
 	for err == nil && !t.down.eof && t.await(deadline) {
 		t.down.end = 0
-		err = t.Step()
+		_, err = t.Step()
 	}
 	return status, nil
 }

@@ -110,7 +110,7 @@ func (l *Listener) relay(c *client) {
 		if c.target.FD < 0 {
 			c.target.open(sockaddr(l.targets[c.tried]))
 		}
-		n, err := c.target.step()
+		n, err := c.target.Step()
 		if n > 0 {
 			c.lastByte = time.Now()
 			c.last = theCommand

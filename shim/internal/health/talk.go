@@ -41,14 +41,9 @@ func (p *Conns) Talk(to, from netip.AddrPort, request string) *Talk {
 	return t
 }
 
-// Step does what is possible without waiting. The error is that of the connection.
-func (t *Talk) Step() error {
-	_, err := t.step()
-	return err
-}
-
-// step is Step, and returns how many bytes have come.
-func (t *Talk) step() (n int, err error) {
+// Step does what is possible without waiting, and returns how many bytes have come. The error is that of
+// the connection.
+func (t *Talk) Step() (n int, err error) {
 	if !t.connected {
 		err = t.failed
 		if err == nil {

@@ -58,7 +58,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 		q.talk = s.cfg.Own.Talk(q.server.At, netip.AddrPortFrom(q.server.At.Addr(), 0), request)
 		q.until = now.Add(answerTime)
 	}
-	err := q.talk.Step()
+	_, err := q.talk.Step()
 	answer := q.talk.Answer()
 	yes, isCertain := is(answer)
 	isLate := now.After(q.until) || s.slowed.Load() // a server that stops waits for the connection
