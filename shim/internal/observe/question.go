@@ -100,7 +100,7 @@ func (o *Observer) relays(fd int) bool {
 		}
 	})
 	if len(twins) > 0 && o.scope.Method != scope.Namespace {
-		o.scope.Learn(scope.HeldSockets("", o.late.query.WholePIDNamespace).Inodes)
+		o.learnHeld()
 		twins = slices.DeleteFunc(twins, func(s tcp.Socket) bool { return !o.scope.Owns(&s) })
 	}
 	return len(twins) > 0 || err != nil

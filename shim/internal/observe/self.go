@@ -31,8 +31,14 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	found = map[uint64]tcp.Socket{}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
 	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
-	o.scope.Learn(scope.HeldSockets("", o.late.query.WholePIDNamespace).Inodes)
+	o.learnHeld()
 	return found, err
+}
+
+// learnHeld finds the sockets that our processes have opened since.
+func (o *Observer) learnHeld() {
+	held, _ := scope.HeldSockets("", o.late.query.WholePIDNamespace)
+	o.scope.Learn(held)
 }
 
 // decide reports whether a connection is to ourselves: the other end is a socket of the

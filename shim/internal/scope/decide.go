@@ -17,16 +17,19 @@ type Facts struct {
 	Open []tcp.Socket // connections of the network namespace; matter if no TCP listener is found
 
 	Ephemeral procfs.PortRange // ports that the kernel hands out
+	Unseen    []string         // see Scope.Unseen
 	Shim      Inodes           // lameduck's own sockets; they never count
-	Cgroups   Cgroups
-	Held      Sockets
-	Unseen    []string // see Scope.Unseen
+
+	Cgroups    cgroups // see readCgroups
+	CgroupsErr error
+	Held       Inodes // see HeldSockets
+	HeldErr    error
 }
 
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
-	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.IDs}
-	s.Learn(f.Held.Inodes)
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups}
+	s.Learn(f.Held)
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
 	counts := func(c *tcp.Socket) bool { return !f.Shim.Has(c.Inode) && (s.Method == Namespace || s.Owns(c)) }
@@ -56,7 +59,7 @@ func Decide(f Facts) Scope {
 		s.UDP = f.udp(true) // a server may use an ephemeral port, but so do clients
 	}
 	if s.Method == Namespace || len(s.UDP)+len(s.Unseen) > 0 {
-		s.Why = cmp.Or(s.Why, f.Held.Err)
+		s.Why = cmp.Or(s.Why, f.HeldErr)
 	}
 	return s
 }
@@ -65,15 +68,15 @@ func Decide(f Facts) Scope {
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
-	known := len(f.Cgroups.IDs) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
+	known := len(f.Cgroups) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.servesGiven()):
 		return Given
 	case f.Namespace:
 		return Namespace
-	case known && (f.Cgroups.Err == nil || f.Held.Err == nil):
+	case known && (f.CgroupsErr == nil || f.HeldErr == nil):
 		return Cgroup
-	case f.Held.Err == nil:
+	case f.HeldErr == nil:
 		return Descriptors
 	}
 	return Namespace
@@ -98,7 +101,7 @@ func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) Ports {
 
 // ours reports whether a socket may be ours, by its inode alone.
 func (f *Facts) ours(inode uint32) bool {
-	return !f.Shim.Has(inode) && (f.Held.Err != nil || f.Held.Inodes.Has(inode))
+	return !f.Shim.Has(inode) && (f.HeldErr != nil || f.Held.Has(inode))
 }
 
 // udp returns the ports of unconnected UDP sockets that may be ours, ephemeral ports only

@@ -17,7 +17,7 @@ import (
 // parseFacts reads facts in the words of testdata/decisions.txt.
 func parseFacts(t *testing.T, text string) (f Facts) {
 	t.Helper()
-	f.Held.Inodes, f.Shim = Inodes{}, Inodes{}
+	f.Held, f.Shim = Inodes{}, Inodes{}
 	const around = "listen=82/60 listen=80/50 listen=80/50 listen=81/51 listen=83/61 established=1080/50 established=1083/61"
 	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "around", around)) {
 		name, value, hasValue := strings.Cut(word, "=")
@@ -38,20 +38,20 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 		case "own":
 			switch {
 			case !hasValue:
-				f.Cgroups.IDs = map[uint64]bool{50: true, 51: true}
+				f.Cgroups = cgroups{50: true, 51: true}
 			case number > rootCgroup:
-				f.Cgroups.IDs = map[uint64]bool{uint64(number): true}
+				f.Cgroups = cgroups{uint64(number): true}
 			}
 		case "below":
-			f.Cgroups.IDs[uint64(number)] = true
+			f.Cgroups[uint64(number)] = true
 		case "below-unknown":
-			f.Cgroups.Err = errors.New("groups")
+			f.CgroupsErr = errors.New("groups")
 		case "held":
-			f.Held.Inodes[number] = true
+			f.Held[number] = true
 		case "shim":
 			f.Shim[number] = true
 		case "unread":
-			f.Held.Err = errors.New("descriptors")
+			f.HeldErr = errors.New("descriptors")
 		case "table":
 			f.Err = errors.New("table")
 		case "range":
@@ -131,7 +131,7 @@ func TestOwns(t *testing.T) {
 			t.Errorf("added %v, now %v", added, s.Ports)
 		}
 	}
-	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Inodes.Has(92) {
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Has(92) {
 		t.Errorf("owns %v later; facts %+v", got, facts)
 	}
 }

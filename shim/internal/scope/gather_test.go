@@ -61,9 +61,9 @@ func TestHeldSockets(t *testing.T) {
 			want[uint32(pids[name])] = true
 		}
 		whole := strings.HasPrefix(cells[0], "the whole")
-		got := HeldSockets(procfs.Root(root), whole)
-		if !maps.Equal(got.Inodes, want) || (got.Err != nil) != (cells[4] == "bad") {
-			t.Errorf("%s: %v; want %v", cells[0], got, want)
+		got, err := HeldSockets(procfs.Root(root), whole)
+		if !maps.Equal(got, want) || (err != nil) != (cells[4] == "bad") {
+			t.Errorf("%s: %v, %v; want %v", cells[0], got, err, want)
 		}
 	}
 }
@@ -89,8 +89,7 @@ func TestProcessStates(t *testing.T) {
 		} else if state != "" {
 			files += "== 9/stat\n9 (a) S"
 		}
-		held := Sockets{Inodes: Inodes{}}
-		if err := held.add(procfs.Root(testutil.Files(t, files)), 9); (err != nil) != (cells[3] == "bad") {
+		if err := (Inodes{}).add(procfs.Root(testutil.Files(t, files)), 9); (err != nil) != (cells[3] == "bad") {
 			t.Errorf("%s: %v", cells[0], err)
 		}
 	}
@@ -166,16 +165,16 @@ func TestGroups(t *testing.T) {
 	top := proc + "/top"
 	for _, mounted := range []string{top, top + "/own"} {
 		testutil.WriteFile(t, proc+"/self/mountinfo", "1 2 0:3 / "+mounted+" rw - cgroup2 none rw\n")
-		ids := readCgroups(procfs.Root(proc), inode(top+"/own"))
-		if ids.Err != nil || len(ids.IDs) != 2 || !ids.IDs[inode(top+"/own/sub")] {
-			t.Errorf("%s: %+v", mounted, ids)
+		ids, err := readCgroups(procfs.Root(proc), inode(top+"/own"))
+		if err != nil || len(ids) != 2 || !ids[inode(top+"/own/sub")] {
+			t.Errorf("%s: %v, %v", mounted, ids, err)
 		}
 	}
-	if ids := readCgroups("/proc", 1); ids.Err != nil || len(ids.IDs) > 0 {
-		t.Errorf("the root: %+v", ids)
+	if ids, err := readCgroups("/proc", 1); err != nil || len(ids) > 0 {
+		t.Errorf("the root: %v, %v", ids, err)
 	}
-	if ids := readCgroups("/proc", 1<<60); ids.Err == nil || len(ids.IDs) == 0 {
-		t.Errorf("no such group: %+v", ids)
+	if ids, err := readCgroups("/proc", 1<<60); err == nil || len(ids) == 0 {
+		t.Errorf("no such group: %v, %v", ids, err)
 	}
 }
 

@@ -7,21 +7,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Method is how the listeners were found.
-type Method uint8
+// Method is how the listeners were found, as in JSON.
+type Method string
 
 // The methods, best first.
 const (
-	Given       Method = 1 + iota // the ports that the user named
-	Cgroup                        // sockets of our control group, and of our processes' descriptors
-	Descriptors                   // sockets of our processes' descriptors
-	Namespace                     // all of the network namespace, neighbors' too
+	Given       Method = "ports"       // the ports that the user named
+	Cgroup      Method = "cgroup"      // sockets of our control group, and of our processes' descriptors
+	Descriptors Method = "descriptors" // sockets of our processes' descriptors
+	Namespace   Method = "namespace"   // all of the network namespace, neighbors' too
 )
-
-// String returns the method's name in JSON, "" for the zero value.
-func (m Method) String() string {
-	return [...]string{"", "ports", "cgroup", "descriptors", "namespace"}[m]
-}
 
 // Ports is a set of TCP or UDP ports.
 type Ports = tcp.Ports
@@ -54,7 +49,7 @@ type Scope struct {
 	// Why is the first error that made the lists worse.
 	Why error
 
-	cgroups map[uint64]bool
+	cgroups cgroups
 	inodes  Inodes
 }
 

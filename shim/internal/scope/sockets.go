@@ -11,24 +11,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// Sockets are the sockets with a descriptor in our processes.
-type Sockets struct {
-	Inodes Inodes
-	Err    error // why Inodes may not be complete
-}
-
 // HeldSockets reads the descriptors of our processes: of our descendants, or of the whole
-// PID namespace; never the descriptors of lameduck itself.
-func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
-	held := Sockets{Inodes: Inodes{}}
+// PID namespace; never the descriptors of lameduck itself. The error is why sockets may be missing.
+func HeldSockets(proc procfs.Root, wholePIDNamespace bool) (Inodes, error) {
+	held := Inodes{}
 	pids, err := Processes(proc, wholePIDNamespace)
-	held.Err = err
 	for _, pid := range pids {
-		if err := held.add(proc, pid); err != nil && held.Err == nil {
-			held.Err = fmt.Errorf("cannot read the descriptors of process %d: %w", pid, err)
+		if failed := held.add(proc, pid); failed != nil && err == nil {
+			err = fmt.Errorf("cannot read the descriptors of process %d: %w", pid, failed)
 		}
 	}
-	return held
+	return held, err
 }
 
 // Processes lists our processes without lameduck: our descendants, or those of the whole PID
@@ -48,8 +41,8 @@ func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error)
 // add adds the sockets of a process. A process that has ended holds no socket: its
 // directory is gone; or the process is dead and has no other thread, and its directory is
 // empty or unreadable.
-func (s *Sockets) add(proc procfs.Root, pid int) error {
-	n, err := proc.EachTarget(pid, func(_ int, target []byte) { s.Inodes[SocketInode(target)] = true })
+func (i Inodes) add(proc procfs.Root, pid int) error {
+	n, err := proc.EachTarget(pid, func(_ int, target []byte) { i[SocketInode(target)] = true })
 	if err == nil && n > 0 {
 		return nil
 	}
