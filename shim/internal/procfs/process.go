@@ -31,13 +31,21 @@ func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' || p.Stat
 // Stopped reports whether the process was stopped by a signal, and handles no other until continued.
 func (p Process) Stopped() bool { return p.State == 'T' }
 
-// Process reads the stat file of a process.
+// Process reads fields 2, 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
+// any bytes, and ends at the last parenthesis.
 func (r Root) Process(pid int) (Process, error) {
 	text, err := r.text(pid, "stat")
-	if err != nil {
-		return Process{}, err
+	end := strings.LastIndexByte(text, ')')
+	_, name, _ := strings.Cut(text[:max(end, 0)], "(")
+	fields := strings.Fields(text[end+1:]) // from field 3 on
+	if len(fields) < 20 {
+		return Process{}, cmp.Or(err, errors.New("truncated stat"))
 	}
-	return parseStat(pid, text)
+	parent, _ := strconv.Atoi(fields[1])
+	group, _ := strconv.Atoi(fields[2])
+	threads, _ := strconv.Atoi(fields[17])
+	start, _ := strconv.ParseUint(fields[19], 10, 64)
+	return Process{name, pid, parent, group, fields[0][0], threads, start}, nil
 }
 
 // IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
@@ -51,22 +59,6 @@ func (r Root) IsAsleep(pid int) bool {
 		return nil
 	})
 	return err == nil
-}
-
-// parseStat reads fields 2, 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
-// any bytes, and ends at the last parenthesis.
-func parseStat(pid int, text string) (Process, error) {
-	end := strings.LastIndexByte(text, ')')
-	_, name, _ := strings.Cut(text[:max(end, 0)], "(")
-	fields := strings.Fields(text[end+1:]) // from field 3 on
-	if len(fields) < 20 {
-		return Process{}, errors.New("truncated stat")
-	}
-	parent, _ := strconv.Atoi(fields[1])
-	group, _ := strconv.Atoi(fields[2])
-	threads, _ := strconv.Atoi(fields[17])
-	start, _ := strconv.ParseUint(fields[19], 10, 64)
-	return Process{name, pid, parent, group, fields[0][0], threads, start}, nil
 }
 
 // Processes lists the processes of our PID namespace, ourselves included, in ascending

@@ -67,11 +67,8 @@ func (r Root) list(pid int, name string, limit int64) ([]string, error) {
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, limit))
-	if err != nil {
+	if err != nil || len(text) == 0 {
 		return nil, err
-	}
-	if len(text) == 0 {
-		return []string{}, nil
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
@@ -80,15 +77,15 @@ func (r Root) list(pid int, name string, limit int64) ([]string, error) {
 // fewer system calls than os.ReadFile, and a look reads some files of every process.
 func (r Root) text(pid int, name string) (string, error) {
 	path := r.path(pid, name)
+	var text [16 << 10]byte
+	n := 0
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		n, err = unix.Read(fd, text[:])
+	}
 	if err != nil {
 		return "", &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer unix.Close(fd)
-	var text [16 << 10]byte
-	n, err := unix.Read(fd, text[:])
-	if err != nil {
-		return "", &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return string(text[:n]), nil
 }

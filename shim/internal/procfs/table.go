@@ -129,7 +129,7 @@ func parseRow(line []byte) (s tcp.Socket, ok bool) {
 	s.Unread = f.hex(rx, 8)
 	f.skip(2)
 	f.decimal() // the uid, read only to tell a row from any other line
-	f.skip(1)
+	f.next()
 	s.Inode = f.decimal()
 	ok = !f.bad
 	f.skip(4)

@@ -12,11 +12,9 @@ func (r Root) Unix() (inodes []uint32, err error) {
 	err = r.eachLine("net/unix", "Num", func(line []byte) bool {
 		f := fields{rest: line}
 		f.pair()
-		f.hex(f.next(), 8)
-		f.hex(f.next(), 8)
+		f.skip(2)
 		flags := f.hex(f.next(), 8)
-		f.hex(f.next(), 4)
-		f.hex(f.next(), 2)
+		f.skip(2)
 		inode := f.decimal()
 		if f.bad {
 			return named // a path may hold newlines, and the kernel prints them
