@@ -68,7 +68,7 @@ func (r Root) list(pid int, name string, limit int64) ([]string, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, limit))
 	if err != nil || len(text) == 0 {
-		return nil, err
+		return []string{}, err
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
