@@ -216,7 +216,7 @@ func (o *Observer) side(s *tcp.Socket) (side ledger.Side, isKnown bool) {
 func (o *Observer) visit(s *tcp.Socket) {
 	o.sockets++
 	side, isKnown := o.side(s)
-	mayQueueOwn := s.State == tcp.Listen && s.Unread > 0
+	mayQueueOwn := o.own.all != nil && s.State == tcp.Listen && s.Unread > 0
 	if !isKnown || side == ledger.Clients && mayQueueOwn {
 		o.deferred = append(o.deferred, *s)
 		return
