@@ -37,10 +37,8 @@ func (r Root) eachLine(name, header string, use func(line []byte) bool) error {
 	for err == nil {
 		line, err = lines.ReadSlice('\n')
 		switch {
-		case err == io.EOF && len(line) == 0:
+		case err == io.EOF && len(line) == 0: // else the line may have lost a number's end
 			return nil
-		case err == io.EOF: // the line may have lost a number's end
-			err = io.ErrUnexpectedEOF
 		case err == nil && !use(line[:len(line)-1]):
 			err = fmt.Errorf("invalid socket: %.160q", line)
 		}

@@ -64,7 +64,7 @@ func TestRecorded(t *testing.T) {
 
 const (
 	tcpHeader  = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	tcpRow     = "   0: 7F00007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 31 10 0\n"
+	tcpRow     = "   0: 7F00007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 21 10 0\n"
 	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 	unixRow    = "0000000000000000: 00000002 00000000 00010000 0001 01 77 /a\n"
 	snmpNames  = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
@@ -97,9 +97,9 @@ func TestNonsense(t *testing.T) {
 		wrong []string // texts, or OLD→NEW of a part of the good one
 	}{
 		"net/tcp": {tcpHeader + tcpRow, []tcp.Socket{row}, []string{
-			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F",
+			"", "\n", tcpRow, "21 10 0\n→21", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F",
 			"0A→XA", "0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
-			"77 3 0 100 0 31 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
+			"77 3 0 100 0 21 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
 		}},
 		"net/unix": {unixHeader + unixRow, []uint32{77}, []string{
 			"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx",
@@ -134,7 +134,7 @@ func TestNonsense(t *testing.T) {
 // FuzzFiles: no text makes a reader fail, and a table of TCP has a socket in each row.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{
-		tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", "10 12\n", statLine, mountinfo,
+		tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", statLine, mountinfo,
 	} {
 		f.Add(text)
 	}
@@ -154,14 +154,15 @@ func FuzzFiles(f *testing.F) {
 
 // TestAbsent: only the files of IPv6 may be missing.
 func TestAbsent(t *testing.T) {
-	const ipv4 = "== net/tcp\n" + tcpHeader + tcpRow + "== net/udp\n" + tcpHeader + tcpRow
+	closing := strings.Replace(tcpRow, " 0A ", " 08 ", 1) // its unread byte is a FIN
+	ipv4 := "== net/tcp\n" + tcpHeader + closing + "== net/udp\n" + tcpHeader + tcpRow
 	for files, want := range map[string]error{
 		"":   fs.ErrNotExist,
 		ipv4: nil,
 		ipv4 + "== net/tcp6\nnonsense\n== net/udp6\nnonsense\n": errHeader,
 	} {
 		root := fakeProc(t, files)
-		if got, err := root.TCP(nil); !errors.Is(err, want) {
+		if got, err := root.TCP(nil); !errors.Is(err, want) || err == nil && got[0].Unread > 0 {
 			t.Errorf("%q: TCP %v, %v", files, got, err)
 		}
 		if got, err := root.UDP(); !errors.Is(err, want) {

@@ -23,6 +23,9 @@ func TestTrace(t *testing.T) {
 	testutil.Must(0, cat.Start())
 	defer cat.Wait()
 	defer cat.Process.Kill()
+	if family, err := proc.Descendants(); err != nil || len(family) != 1 || family[0].PID != cat.Process.Pid {
+		t.Errorf("%+v, %v; want cat alone", family, err)
+	}
 	trace := func() Trace { return proc.Trace(cat.Process.Pid, nil) }
 	idle := func() bool { return trace().Idle }
 	testutil.Eventually(t, "cat sleeps", idle)
