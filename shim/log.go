@@ -99,7 +99,7 @@ func observation(s *observe.Snapshot) report.Observation {
 		Observer:        s.Observer,
 		Blind:           s.Observer == observe.None,
 		InFlightUnknown: s.Observer == observe.ProcNet,
-		ScopeName:       s.Scope.Method.String(),
+		ScopeName:       string(s.Scope.Method),
 		UDPPorts:        s.Scope.UDP,
 		Datagrams:       s.Observer == observe.Datagrams,
 		LatePorts:       s.LatePorts,

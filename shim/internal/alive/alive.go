@@ -34,7 +34,7 @@ func Create(path string) (*File, error) {
 			return nil, errors.New("cannot lock the file: another running lameduck holds the lock; " +
 				"give each a path of its own")
 		}
-		unix.Nanosleep(&unix.Timespec{Nsec: 10e6}, nil) // needs no thread for a Go timer
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -140,7 +140,7 @@ func (c *Closer) search() {
 			continue
 		}
 		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
-			if inode, ok := scope.SocketInode(target); ok {
+			if inode := scope.SocketInode(target); inode != 0 {
 				h, isShared := c.holders[inode]
 				if isShared && h.pid != pid {
 					h.others = append(h.others, h.pid)

@@ -27,7 +27,7 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 		return askUnix(r, deadline)
 	}
 	for i, to := range r.Targets() {
-		answer, failure := p.askAt(r, to, deadline)
+		answer, failure := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path)).exchange(deadline)
 		if i > 0 && (failure == unix.EADDRNOTAVAIL || failure == unix.EAFNOSUPPORT) { // no IPv6: the first counts
 			break
 		}
@@ -39,27 +39,14 @@ func (p *Conns) Ask(r *check.Request, limit time.Duration) (status int, err erro
 	return status, err
 }
 
-func (p *Conns) askAt(r *check.Request, to netip.AddrPort, deadline time.Time) (status int, err error) {
-	t := p.Talk(to, netip.AddrPort{}, requestOf(r, r.Path))
-	defer t.End("")
-	return t.exchange(deadline)
-}
-
 // askUnix is Ask for a Unix socket: the longest part of the path that is one.
 func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 	for end := len(r.Path); end > 0; end = strings.LastIndexByte(r.Path[:end], '/') {
 		var stat unix.Stat_t
-		if unix.Stat(r.Path[:end], &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
-			continue
+		if unix.Stat(r.Path[:end], &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			path := "/" + strings.TrimPrefix(r.Path[end:], "/")
+			return newTalk(&unix.SockaddrUnix{Name: r.Path[:end]}, requestOf(r, path)).exchange(deadline)
 		}
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			return 0, err
-		}
-		defer unix.Close(fd)
-		connect := func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: r.Path[:end]}) }
-		path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-		return newTalk(fd, connect, []byte(requestOf(r, path))).exchange(deadline)
 	}
 	return 0, unix.ECONNREFUSED
 }
@@ -74,19 +61,20 @@ func requestOf(r *check.Request, path string) string {
 // closed while bytes come would be reset.
 const closeTime = time.Second
 
-// exchange returns the status of the answer.
+// exchange returns the status of the answer, and ends the connection.
 func (t *Talk) exchange(deadline time.Time) (status int, err error) {
+	defer t.End("")
 	for status == 0 {
-		if err = t.Step(); err != nil {
+		var isWhole bool
+		if _, err = t.Step(); err != nil {
 			return 0, err
 		}
-		var isWhole bool
-		status, isWhole = statusOf(string(t.Answer()))
+		status, isWhole = statusOf(t.Answer())
 		switch {
 		case status > 0:
 		case isWhole || t.connected && !t.down.canRead():
 			return 0, errors.New("no answer in HTTP/1")
-		case await(t.FD, t.connected, !t.connected || !t.up.isEmpty(), deadline):
+		case t.await(deadline):
 		case t.connected:
 			return 0, errors.New("no answer")
 		default:
@@ -94,9 +82,9 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 		}
 	}
 	deadline = time.Now().Add(closeTime)
-	for err == nil && !t.down.eof && await(t.FD, true, false, deadline) {
+	for err == nil && !t.down.eof && t.await(deadline) {
 		t.down.end = 0
-		_, err = t.down.read(t.FD)
+		_, err = t.Step()
 	}
 	return status, nil
 }
@@ -104,32 +92,16 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 // statusOf returns the status of an answer of HTTP/1, after any interim answers, and whether its status
 // line is whole; 0 if the line is none.
 func statusOf(answer string) (status int, isWhole bool) {
-	isInterim := false
-	for line := range strings.Lines(answer) {
+	for {
+		line, _, isWhole := strings.Cut(answer, "\n")
 		words := strings.Fields(line)
-		switch {
-		case !strings.HasSuffix(line, "\n"):
-			return 0, false
-		case isInterim: // the rest of its head, up to an empty line
-			isInterim = len(words) > 0
-			continue
-		case len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1."):
+		status = 0
+		if isWhole && len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1.") {
 			status, _ = strconv.Atoi(words[1])
 		}
-		isInterim = status/100 == 1 && status != 101
-		if !isInterim {
-			return status, true
+		if status/100 != 1 || status == 101 {
+			return status, isWhole
 		}
-		status = 0
+		_, answer, _ = strings.Cut(answer, "\r\n\r\n")
 	}
-	return 0, false
-}
-
-// await waits until a socket is ready, or a signal comes, and reports whether there was time left.
-func await(fd int, in, out bool, deadline time.Time) bool {
-	left := min(time.Until(deadline), time.Hour)
-	if left > 0 {
-		unix.Poll([]unix.PollFd{events(fd, in, out)}, int(left/time.Millisecond)+1)
-	}
-	return left > 0
 }

@@ -94,9 +94,9 @@ func TestAsk(t *testing.T) {
 			if got := <-head; !strings.HasPrefix(got, "GET /a/b?c HTTP/1.1\r\nHost: "+host+"\r\n") {
 				t.Errorf("%s: sent %q", network, got)
 			}
-			isListed := conns.Opens() == 1 && len(conns.Proxied(nil, time.Now().Add(-time.Minute))) == 1
+			isListed := conns.Opens() == 1 && len(conns.Since(nil, time.Now().Add(-time.Minute))) == 1
 			if isListed != (network == "tcp") {
-				t.Errorf("%s: %d opened, %v", network, conns.Opens(), conns.Proxied(nil, time.Time{}))
+				t.Errorf("%s: %d opened, %v", network, conns.Opens(), conns.Since(nil, time.Time{}))
 			}
 			l.Close()
 		}
@@ -125,7 +125,7 @@ func TestAskNobody(t *testing.T) {
 	}
 	unix.Listen(fdOf(t, l), 0) // a queue of one
 	for range 3 {
-		fd := testutil.Must(newSocket(at))
+		fd := testutil.Must(newSocket(sockaddr(at)))
 		t.Cleanup(func() { unix.Close(fd) })
 		unix.Connect(fd, sockaddr(at))
 	}

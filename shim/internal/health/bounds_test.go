@@ -48,12 +48,12 @@ func TestLongestSilent(t *testing.T) {
 	var clients []*net.TCPConn
 	for i := range maxClients {
 		clients = append(clients, dial(t, l.addr))
-		l.pollUntil(t, "a client is accepted", func() bool { return l.Opens() == uint64(i+1) })
+		l.accept(t, i+1)
 	}
 	io.WriteString(clients[0], "GET / HTTP/1.1\r\n") // makes the second the one
-	l.pollUntil(t, "the bytes are read", func() bool { return !l.clients[0].up.isEmpty() })
+	l.pollUntil(t, "the bytes are read", func() bool { return !l.clients[0].target.up.isEmpty() })
 	dial(t, l.addr)
-	l.pollUntil(t, "one more client is accepted", func() bool { return l.Opens() == maxClients+1 })
+	l.accept(t, maxClients+1)
 	wantReset(t, clients[1])
 	if slices.ContainsFunc(l.clients[:], func(c client) bool { return c.conn < 0 }) {
 		t.Error("another client has lost its place")
@@ -66,9 +66,9 @@ func TestSilentCrowdSparesCommand(t *testing.T) {
 	l := open(t, to(netip.MustParseAddrPort("127.0.0.1:1")))
 	for i := range 2 * maxClients {
 		dial(t, l.addr)
-		l.pollUntil(t, "a client is accepted", func() bool { return l.Opens() == uint64(i+1) })
+		l.accept(t, i+1)
 	}
-	if got := l.Proxied(nil, time.Time{}); len(got) != 0 {
+	if got := l.conns.Since(nil, time.Time{}); len(got) != 0 {
 		t.Errorf("%d connections to the command, want none", len(got))
 	}
 	// With the real limit, such clients cannot fill the list of closed connections in the six
@@ -131,10 +131,10 @@ func TestScarce(t *testing.T) {
 		t.Errorf("accepting paused for %v, want %v", took, l.limits.retry)
 	}
 
-	l.pollUntil(t, "a client is accepted", func() bool { return l.Opens() == 1 })
+	l.accept(t, 1)
 	next := dial(t, l.addr)
 	limit(uint64(testutil.LowestFree()))
-	l.pollUntil(t, "the next client has the place", func() bool { return l.Opens() == 2 })
+	l.accept(t, 2)
 	for range 10 {
 		l.SetMode(check.Pass)
 		l.pollOnce()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
@@ -41,20 +39,17 @@ const (
 // client is a connection to the listener and, if relayed, its connection to the
 // target.
 type client struct {
-	conn      int  // -1: no client
-	target    int  // -1: none
-	connected bool // to the target
-	tried     int  // how many targets refused
-	answered  bool // here
-	up        flow // from the client; also holds the head of a request
-	down      flow // to the client
-	last      sender
-	lastByte  time.Time // or when the client was accepted; zero: no client
+	conn     int  // -1: no client
+	target   Talk // whose flows come from the client, and go to it; up also holds the head of a request
+	tried    int  // how many targets refused
+	answered bool // here
+	last     sender
+	lastByte time.Time // or when the client was accepted; zero: no client
 }
 
 // noClient returns a free place with two buffers.
-func noClient(up, down []byte) client {
-	return client{conn: -1, target: -1, up: flow{buf: up}, down: flow{buf: down}}
+func (l *Listener) noClient(up, down []byte) client {
+	return client{conn: -1, target: Talk{FD: -1, up: flow{buf: up}, down: flow{buf: down}, conns: l.conns}}
 }
 
 // limit returns how long a client may be silent.
@@ -63,9 +58,9 @@ func (l *Listener) limit(c *client) time.Duration {
 	switch {
 	case c.answered, !passes && c.last == theCommand:
 		return l.limits.end
-	case passes && c.connected && c.last != nobody:
+	case passes && c.target.connected && c.last != nobody:
 		return l.limits.kept
-	case c.target < 0 && l.relays():
+	case c.target.FD < 0 && l.relays():
 		return l.limits.greeting
 	}
 	return l.limits.request
@@ -74,7 +69,8 @@ func (l *Listener) limit(c *client) time.Duration {
 // serve does what is possible without waiting. During a stop the bytes of a client do not
 // prolong its time, and a new request on a relayed connection is not relayed.
 func (l *Listener) serve(c *client) {
-	n, err := c.up.read(c.conn)
+	up, down := &c.target.up, &c.target.down
+	n, err := up.read(c.conn)
 	if err != nil {
 		l.drop(c, true)
 		return
@@ -82,73 +78,50 @@ func (l *Listener) serve(c *client) {
 	if n > 0 && !c.answered {
 		if l.currentMode() == check.Pass {
 			c.lastByte = time.Now()
-		} else if c.last != theClient && c.down.isEmpty() {
-			l.closeTarget(c, false)
+		} else if c.last != theClient && down.isEmpty() {
+			c.target.close(false)
 		}
 		c.last = theClient
 	}
 	switch {
 	case c.answered:
-		c.up.discard()
-	case c.target < 0:
-		l.handleRequest(c)
-	case !c.connected:
-		l.connect(c)
-	default:
-		n, err = c.down.read(c.target)
-		if err != nil {
-			l.drop(c, true)
-			return
-		}
-		if n > 0 {
-			c.lastByte = time.Now()
-			c.last = theCommand
-		}
-		c.up.write(c.target)
-	}
-	c.down.write(c.conn)
-	if c.up.shut && c.down.shut {
-		l.drop(c, false)
-	}
-}
-
-// handleRequest relays or answers a request when bytes of it have come. A client that
-// closes without a byte only wanted to connect.
-func (l *Listener) handleRequest(c *client) {
-	switch {
-	case c.up.isEmpty():
-		if c.up.eof {
+		up.discard()
+	case c.target.FD >= 0, !up.isEmpty() && l.relays():
+		l.relay(c)
+	case up.isEmpty():
+		if up.eof { // a client that only wanted to connect
 			l.drop(c, false)
 		}
-	case l.relays():
-		l.connect(c)
 	case l.currentMode() == check.Close:
 		l.drop(c, true)
 	default:
 		l.answer(c)
 	}
+	down.write(c.conn)
+	if up.shut && down.shut {
+		l.drop(c, false)
+	}
 }
 
-// connect begins or continues to connect a client to the first target that accepts. If
-// every target refuses, the client is reset.
-func (l *Listener) connect(c *client) {
+// relay connects a client to the first target that accepts, and relays what there is. If every
+// target refuses, or the connection fails, the client is reset.
+func (l *Listener) relay(c *client) {
 	for ; c.tried < len(l.targets); c.tried++ {
-		to := l.targets[c.tried]
-		if c.target < 0 {
-			fd, err := newSocket(to)
-			if err != nil {
-				continue
-			}
-			c.target = fd
+		if c.target.FD < 0 {
+			c.target.open(sockaddr(l.targets[c.tried]))
 		}
-		switch l.connectTarget(c.target, to) {
-		case nil:
-			c.connected = true
-			return
-		case unix.EINPROGRESS, unix.EALREADY:
+		n, err := c.target.Step()
+		if n > 0 {
+			c.lastByte = time.Now()
+			c.last = theCommand
+		}
+		if err == nil {
 			return
 		}
-		l.closeTarget(c, false)
+		if c.target.connected {
+			break
+		}
+		c.target.close(false)
 	}
 	l.drop(c, true)
 }
@@ -156,23 +129,13 @@ func (l *Listener) connect(c *client) {
 // drop closes both connections of a client.
 func (l *Listener) drop(c *client, reset bool) {
 	closeSocket(c.conn, reset)
-	l.closeTarget(c, reset)
-	*c = noClient(c.up.buf, c.down.buf)
+	c.target.close(reset)
+	*c = l.noClient(c.target.up.buf, c.target.down.buf)
 }
 
 // evict drops a client that has been silent. One that has its answer is not reset: a reset
 // might overtake the answer.
 func (l *Listener) evict(c *client) { l.drop(c, c.last != theCommand) }
-
-// closeTarget closes the connection to the target, if any.
-func (l *Listener) closeTarget(c *client, reset bool) {
-	if c.target >= 0 {
-		l.markClosed(c.target)
-		closeSocket(c.target, reset)
-		c.target = -1
-		c.connected = false
-	}
-}
 
 const (
 	healthy   = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n"
@@ -183,8 +146,9 @@ const (
 // answer answers a request when its head is complete. What cannot be answered in HTTP/1 is
 // reset.
 func (l *Listener) answer(c *client) {
-	request := bytes.TrimLeft(c.up.buf[:c.up.end], "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
-	full := !c.up.canRead()
+	up, down := &c.target.up, &c.target.down
+	request := bytes.TrimLeft(up.buf[:up.end], "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
+	full := !up.canRead()
 	switch {
 	case len(request) > 0 && (request[0] < 'A' || request[0] > 'z'):
 		l.drop(c, true)
@@ -200,9 +164,9 @@ func (l *Listener) answer(c *client) {
 	if !bytes.HasPrefix(request, []byte("HEAD ")) {
 		text += body
 	}
-	c.down.end = copy(c.down.buf, text)
-	c.down.eof = true
-	c.up.discard()
+	down.end = copy(down.buf, text)
+	down.eof = true
+	up.discard()
 	c.answered = true
 	c.last = theCommand
 	c.lastByte = time.Now()

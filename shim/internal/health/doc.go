@@ -12,7 +12,7 @@
 //
 // # The loop
 //
-// One goroutine owns all state but the mode and the list of proxied connections,
+// One goroutine owns all state but the mode and the list of connections to servers,
 // and waits in poll(2). It starts no other goroutine and no thread. Without
 // clients poll(2) has no timeout.
 //

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -17,7 +18,7 @@ type Listener struct {
 	targets []netip.AddrPort // tried in order
 	wake    int              // an eventfd(2), written when the mode changes
 	mode    atomic.Uint32
-	*Conns
+	conns   *Conns
 
 	// The rest belongs to Serve.
 	limits  limits
@@ -33,20 +34,16 @@ func Open(s check.Spec, conns *Conns) (*Listener, error) {
 		return nil, err
 	}
 	fd, err := listen(s.Listen)
-	wake := -1
-	if err == nil {
-		wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	}
-	if err != nil {
-		closeSocket(fd, false)
+	wake, failed := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, fmt.Errorf("cannot listen on %v: %w", check.Spec{Listen: s.Listen}, err)
 	}
 	var stat unix.Stat_t
 	unix.Fstat(fd, &stat)
 	conns.Listener = uint32(stat.Ino)
-	l := &Listener{targets: s.Targets(), wake: wake, limits: defaultLimits, fd: fd, Conns: conns}
+	l := &Listener{targets: s.Targets(), wake: wake, limits: defaultLimits, fd: fd, conns: conns}
 	for i := range l.clients {
-		l.clients[i] = noClient(make([]byte, bufferLen), make([]byte, bufferLen))
+		l.clients[i] = l.noClient(make([]byte, bufferLen), make([]byte, bufferLen))
 	}
 	return l, nil
 }
@@ -117,19 +114,16 @@ func (l *Listener) prepare() (timeout int) {
 		left := max(0, int((l.limit(c)-time.Since(c.lastByte))/time.Millisecond)+1)
 		switch {
 		case left > 0:
-		case c.target < 0 && l.relays():
-			l.connect(c)
+		case c.target.FD < 0 && l.relays():
+			l.relay(c)
 		default:
 			l.evict(c)
 		}
 		if timeout < 0 || left < timeout {
 			timeout = left
 		}
-		l.pollSet = append(l.pollSet, events(c.conn, c.up.canRead(), !c.down.isEmpty()))
-		if c.target >= 0 {
-			reads, writes := c.connected && c.down.canRead(), !c.connected || !c.up.isEmpty()
-			l.pollSet = append(l.pollSet, events(c.target, reads, writes))
-		}
+		ofClient := events(c.conn, c.target.up.canRead(), !c.target.down.isEmpty())
+		l.pollSet = append(l.pollSet, ofClient, c.target.events())
 	}
 	return timeout
 }
@@ -173,7 +167,7 @@ func (l *Listener) accept() {
 	}
 	l.evict(oldest)
 	if err == nil {
-		l.opens.Add(1)
+		l.conns.opens.Add(1)
 		oldest.conn = fd
 		oldest.lastByte = time.Now()
 	}

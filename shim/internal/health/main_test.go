@@ -81,6 +81,12 @@ func (l *testListener) pollUntil(t *testing.T, what string, ok func() bool) {
 	})
 }
 
+// accept serves until n clients have been accepted.
+func (l *testListener) accept(t *testing.T, n int) {
+	t.Helper()
+	l.pollUntil(t, "a client is accepted", func() bool { return l.conns.Opens() == uint64(n) })
+}
+
 // listenAt listens as the command would.
 func listenAt(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
 	t.Helper()
@@ -180,11 +186,11 @@ func fill(c *net.TCPConn, data []byte) (n int) {
 // request the answer. Neither ends the process.
 func TestFault(t *testing.T) {
 	l := open(t, own)
-	l.Conns = nil
+	l.conns = nil
 	client := testutil.Must(net.Dial("tcp", l.addr.String()))
 	defer client.Close()
 	l.pollOnce()
-	if _, err := l.Ask(nil, time.Second); err == nil {
+	if _, err := l.conns.Ask(nil, time.Second); err == nil {
 		t.Error("a request without an error")
 	}
 }

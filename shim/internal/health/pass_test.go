@@ -155,19 +155,19 @@ func TestAnswers(t *testing.T) {
 // end stands for the end of the stream.
 const end = "END"
 
-// TestProxied: Proxied returns the connections to the app, open or closed since the given time.
-func TestProxied(t *testing.T) {
+// TestSince: Since returns the connections to the app, open or closed since the given time.
+func TestSince(t *testing.T) {
 	begin := time.Now()
 	l, client, server := relayed(t)
 	want := fmt.Sprintf("[{%v %v}]", server.RemoteAddr(), server.LocalAddr())
-	open := fmt.Sprint(l.Proxied(nil, time.Now().Add(time.Hour)))
+	open := fmt.Sprint(l.conns.Since(nil, time.Now().Add(time.Hour)))
 	client.CloseWrite()
 	server.Close()
-	testutil.Eventually(t, "the connection is closed", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
-	if closed := fmt.Sprint(l.Proxied(nil, begin)); open != want || closed != want {
-		t.Errorf("Proxied returns %s, and later %s; want %s", open, closed, want)
+	testutil.Eventually(t, "the connection is closed", func() bool { return len(l.conns.Since(nil, time.Now())) == 0 })
+	if closed := fmt.Sprint(l.conns.Since(nil, begin)); open != want || closed != want {
+		t.Errorf("Since returns %s, and later %s; want %s", open, closed, want)
 	}
-	if n := l.Opens(); n != 2 {
+	if n := l.conns.Opens(); n != 2 {
 		t.Errorf("%d passive opens, want one here and one at the app", n)
 	}
 }
@@ -175,14 +175,14 @@ func TestProxied(t *testing.T) {
 // TestConns: the list is bounded, and drops the oldest connections.
 func TestConns(t *testing.T) {
 	p := NewConns()
-	conn := func(port int) ProxiedConn {
-		return ProxiedConn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(port))}
+	conn := func(port int) Conn {
+		return Conn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(port))}
 	}
 	for port := range 3 * maxClosed {
 		p.open[0] = conn(port)
-		p.markClosed(0)
+		p.noteClose(0)
 	}
-	got := p.Proxied(nil, time.Time{})
+	got := p.Since(nil, time.Time{})
 	if len(got) != maxClosed || got[0] != conn(2*maxClosed) {
 		t.Errorf("%d connections are listed, want the latest %d", len(got), maxClosed)
 	}

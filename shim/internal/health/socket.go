@@ -12,17 +12,18 @@ import (
 // of the next client, and the client's check is a second late.
 const backlog = 4096
 
-// newSocket returns a non-blocking TCP socket for an address, closed on exec. It sends
+// newSocket returns a non-blocking socket for an address, closed on exec. Over TCP it sends
 // without delay, and so do the connections that it accepts.
-func newSocket(a netip.AddrPort) (fd int, err error) {
-	family := unix.AF_INET6
-	if a.Addr().Is4() {
+func newSocket(at unix.Sockaddr) (fd int, err error) {
+	family := unix.AF_UNIX
+	switch at.(type) {
+	case *unix.SockaddrInet4:
 		family = unix.AF_INET
+	case *unix.SockaddrInet6:
+		family = unix.AF_INET6
 	}
-	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
-	if err == nil {
-		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	}
+	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	return fd, err
 }
 
@@ -36,18 +37,23 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 // localAddress returns the address of a TCP socket.
 func localAddress(fd int) netip.AddrPort {
 	name, _ := unix.Getsockname(fd)
-	switch name := name.(type) {
+	return addrPort(name)
+}
+
+// addrPort is the inverse of sockaddr.
+func addrPort(at unix.Sockaddr) netip.AddrPort {
+	switch at := at.(type) {
 	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
+		return netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port))
 	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
+		return netip.AddrPortFrom(netip.AddrFrom16(at.Addr), uint16(at.Port))
 	}
 	return netip.AddrPort{}
 }
 
 // bind returns a socket bound to an address. On [::] it accepts IPv4, too.
 func bind(at netip.AddrPort) (fd int, err error) {
-	fd, err = newSocket(at)
+	fd, err = newSocket(sockaddr(at))
 	if err != nil {
 		return -1, err
 	}
@@ -56,9 +62,9 @@ func bind(at netip.AddrPort) (fd int, err error) {
 	err = unix.Bind(fd, sockaddr(at))
 	if err != nil {
 		unix.Close(fd)
-		return -1, err
+		fd = -1
 	}
-	return fd, nil
+	return fd, err
 }
 
 // listen listens on IPv6 and IPv4 if the address is missing or [::], and on IPv4

@@ -53,12 +53,12 @@ func TestLimits(t *testing.T) {
 		state        client
 		before, stop time.Duration
 	}{
-		{client{target: -1}, greeting, request},
-		{client{target: 9}, request, request},
-		{client{target: 9, connected: true}, request, request},
-		{client{target: 9, connected: true, last: theClient}, kept, request},
-		{client{target: 9, connected: true, last: theCommand}, kept, end},
-		{client{target: -1, answered: true}, end, end},
+		{client{target: Talk{FD: -1}}, greeting, request},
+		{client{}, request, request},
+		{client{target: Talk{connected: true}}, request, request},
+		{client{target: Talk{connected: true}, last: theClient}, kept, request},
+		{client{target: Talk{connected: true}, last: theCommand}, kept, end},
+		{client{target: Talk{FD: -1}, answered: true}, end, end},
 	} {
 		for mode, want := range []time.Duration{check.Pass: c.before, check.Fail: c.stop} {
 			l.SetMode(check.Mode(mode))
@@ -69,33 +69,29 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestEndsIdle: at a stop a relayed connection that the client keeps is ended.
-func TestEndsIdle(t *testing.T) {
-	l, client, server := relayed(t)
-	transfer(t, client, server, request)
-	transfer(t, server, client, "answer")
-	l.SetMode(check.Fail)
-	l.stop()
-	l.limits.end = -time.Hour // has passed
-	l.prepare()
-	wantEnd(t, client)
-	wantEnd(t, server)
-}
-
-// TestEndsStuck: at a stop the time of a relayed request is bounded, whatever the client sends
-// meanwhile.
-func TestEndsStuck(t *testing.T) {
-	l, client, server := relayed(t)
-	transfer(t, client, server, "G")
-	l.SetMode(check.Fail)
-	begin := time.Now()
-	transfer(t, client, server, "E")
-	l.stop()
-	if l.clients[0].lastByte.After(begin) {
-		t.Error("a byte has prolonged the client's time")
+// TestEnds: at a stop a relayed connection that the client keeps is ended, and the time of a relayed request
+// is bounded, whatever the client sends meanwhile.
+func TestEnds(t *testing.T) {
+	for _, isAnswered := range []bool{true, false} {
+		l, client, server := relayed(t)
+		transfer(t, client, server, request)
+		wantEnded := wantReset
+		if isAnswered {
+			transfer(t, server, client, "answer")
+			wantEnded = wantEnd
+		}
+		l.SetMode(check.Fail)
+		begin := time.Now()
+		if !isAnswered {
+			transfer(t, client, server, "more")
+		}
+		l.stop()
+		if l.clients[0].lastByte.After(begin) {
+			t.Error("a byte has prolonged the client's time")
+		}
+		l.limits.end, l.limits.request = -time.Hour, -time.Hour // have passed
+		l.prepare()
+		wantEnded(t, client)
+		wantEnded(t, server)
 	}
-	l.limits.request = -time.Hour // has passed
-	l.prepare()
-	wantReset(t, client)
-	wantReset(t, server)
 }

@@ -10,5 +10,5 @@
 //   - events, the destroy events of sockets that closed between samples,
 //   - opens, the kernel's counters, for connections in neither source nor events,
 //   - self, to tell connections between our own processes,
-//   - proxied, to tell connections of lameduck's own.
+//   - own, to tell connections of lameduck's own.
 package observe

@@ -3,7 +3,6 @@ package observe
 import (
 	"errors"
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -99,13 +98,13 @@ func (f *fakeEvents) Close() error { f.closed = true; return nil }
 // fakeConns has these connections.
 type fakeConns struct {
 	opens uint64
-	conns []health.ProxiedConn
+	conns []health.Conn
 	since time.Time
 }
 
 func (f *fakeConns) Opens() uint64 { return f.opens }
-func (f *fakeConns) Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn {
-	f.since = since
+func (f *fakeConns) Since(dst []health.Conn, at time.Time) []health.Conn {
+	f.since = at
 	return append(dst, f.conns...)
 }
 
@@ -143,11 +142,8 @@ func waiting(cookie uint64) tcp.Socket {
 
 // procRoot returns a directory with the table of /proc/net that shows kept, and no queue.
 func procRoot(t *testing.T) procfs.Root {
-	root := t.TempDir()
-	os.Mkdir(root+"/net", 0o700)
-	testutil.WriteFile(t, root+"/net/tcp", "sl local_address rem_address st tx_queue rx_queue tr tm->when\n"+
-		"0: 0100000A:0050 0200000A:0FA0 01 00000000:00000000 00:00000000 00000000 0 0 1 1 0 20 4 30 10 -1\n")
-	return procfs.Root(root)
+	return procfs.Root(testutil.Files(t, "== net/tcp\nsl local_address rem_address st tx_queue rx_queue tr tm->when\n"+
+		"0: 0100000A:0050 0200000A:0FA0 01 00000000:00000000 00:00000000 00000000 0 0 1 1 0 20 4 30 10 -1"))
 }
 
 // local returns a connection over loopback.

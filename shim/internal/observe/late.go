@@ -50,7 +50,7 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 // before Continue.
 func (s *Sampler) PID1Serves() (serves bool) {
 	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
-		inode, _ := scope.SocketInode(target)
+		inode := scope.SocketInode(target)
 		serves = serves || inode != 0 && s.observer.seen[inode]
 	})
 	return serves

@@ -26,7 +26,7 @@ type Observer struct {
 	source   source
 	events   events
 	opens    opens
-	proxied  proxied
+	own      own
 	ledger   *ledger.Ledger
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
@@ -61,7 +61,7 @@ func Open(cfg *Config) *Observer {
 		q.Cgroup = o.source.ownCgroup()
 	}
 	if cfg.Own != nil {
-		o.proxied.own = cfg.Own
+		o.own.all = cfg.Own
 		q.Listener = cfg.Own.Listener
 	}
 	o.scope = scope.Find(q)
@@ -161,7 +161,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	}
 	err := o.source.each(q, o.visit)
 	o.events.read(now)
-	checked := o.proxied.update(now)
+	checked := o.own.update(now)
 	if err == nil {
 		err = o.observeDeferred()
 	}
@@ -207,7 +207,8 @@ func (o *Observer) side(s *tcp.Socket) (side ledger.Side, isKnown bool) {
 func (o *Observer) visit(s *tcp.Socket) {
 	o.sockets++
 	side, isKnown := o.side(s)
-	if !isKnown || side == ledger.Clients && o.proxied.defers(s) {
+	mayQueueOwn := o.own.all != nil && s.State == tcp.Listen && s.Unread > 0
+	if !isKnown || side == ledger.Clients && mayQueueOwn {
 		o.deferred = append(o.deferred, *s)
 		return
 	}
@@ -234,7 +235,7 @@ func (o *Observer) observeDeferred() error {
 		s := &o.deferred[i]
 		side := ledger.Clients
 		if s.State == tcp.Listen {
-			o.proxied.discount(s)
+			o.own.discount(s)
 		} else if o.decide(s, otherEnds) {
 			side = ledger.Own
 		}
@@ -247,8 +248,8 @@ func (o *Observer) observeDeferred() error {
 // own.
 func (o *Observer) counters() (procfs.Counters, error) {
 	counters, err := procfs.Root("").Counters()
-	if o.proxied.own != nil {
-		counters.PassiveOpens -= o.proxied.own.Opens()
+	if o.own.all != nil {
+		counters.PassiveOpens -= o.own.all.Opens()
 	}
 	return counters, err
 }

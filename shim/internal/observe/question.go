@@ -58,8 +58,8 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 		q.talk = s.cfg.Own.Talk(q.server.At, netip.AddrPortFrom(q.server.At.Addr(), 0), request)
 		q.until = now.Add(answerTime)
 	}
-	err := q.talk.Step()
-	answer := string(q.talk.Answer())
+	_, err := q.talk.Step()
+	answer := q.talk.Answer()
 	yes, isCertain := is(answer)
 	isLate := now.After(q.until) || s.slowed.Load() // a server that stops waits for the connection
 	switch {
@@ -100,7 +100,7 @@ func (o *Observer) relays(fd int) bool {
 		}
 	})
 	if len(twins) > 0 && o.scope.Method != scope.Namespace {
-		o.scope.Learn(scope.HeldSockets("", o.query.WholePIDNamespace).Inodes)
+		o.learnHeld()
 		twins = slices.DeleteFunc(twins, func(s tcp.Socket) bool { return !o.scope.Owns(&s) })
 	}
 	return len(twins) > 0 || err != nil

@@ -110,7 +110,7 @@ func asked(t *testing.T, at netip.AddrPort, o *Observer, l *serving) (letgo.Answ
 			now = now.Add(answerTime / 50)
 		}
 	}
-	if open := s.cfg.Own.Proxied(nil, time.Now().Add(time.Hour)); len(open) > 0 {
+	if open := s.cfg.Own.Since(nil, time.Now().Add(time.Hour)); len(open) > 0 {
 		t.Errorf("connections are left: %v", open)
 	}
 	return q.Answer, now.Sub(began)

@@ -31,8 +31,14 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	found = map[uint64]tcp.Socket{}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
 	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
-	o.scope.Learn(scope.HeldSockets("", o.query.WholePIDNamespace).Inodes)
+	o.learnHeld()
 	return found, err
+}
+
+// learnHeld finds the sockets that our processes have opened since.
+func (o *Observer) learnHeld() {
+	held, _ := scope.HeldSockets("", o.query.WholePIDNamespace)
+	o.scope.Learn(held)
 }
 
 // decide decides whether a connection is to ourselves, for the ledger and the counters: the other end is a
@@ -40,7 +46,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 // found.
 func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
-	isSelf := o.scope.Owns(&other) || o.proxied.has(near)
+	isSelf := o.scope.Owns(&other) || o.own.has(near)
 	if isSelf {
 		o.opens.toSelf++
 	}

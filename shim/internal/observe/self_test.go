@@ -39,9 +39,9 @@ func TestSelf(t *testing.T) {
 			t.Errorf("sample %d: incomplete is %v", i, got.Incomplete)
 		}
 	}
-	proxied := healthCheck(9)
-	o.proxied.conns = append(o.proxied.conns, proxied)
-	excluded := []tcp.Socket{ours, {Cookie: 9, Local: proxied.Target, Remote: proxied.Local}}
+	check := healthCheck(9)
+	o.own.conns = append(o.own.conns, check)
+	excluded := []tcp.Socket{ours, {Cookie: 9, Local: check.Target, Remote: check.Local}}
 	counted := []tcp.Socket{theirs, local(8), {Local: serverEnd, Remote: clientEnd}}
 	for i, s := range slices.Concat(excluded, counted) {
 		if got := o.sideOfClosed(&s); (got == ledger.Own) != (i < len(excluded)) {

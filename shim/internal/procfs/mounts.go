@@ -22,11 +22,13 @@ func (r Root) Mounts() ([]Mount, error) {
 
 // parseMounts ignores lines of any other form.
 func parseMounts(text string) (mounts []Mount) {
+	// See show_mountinfo in fs/proc_namespace.c.
+	unescaped := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
 	for line := range strings.Lines(text) {
 		before, after, _ := strings.Cut(line, " - ")
 		where, what := strings.Fields(before), strings.Fields(after)
 		if len(where) >= 6 && len(what) >= 3 {
-			mounts = append(mounts, Mount{unescape(where[4]), what[0], what[2]})
+			mounts = append(mounts, Mount{unescaped.Replace(where[4]), what[0], what[2]})
 		}
 	}
 	return mounts
@@ -35,32 +37,22 @@ func parseMounts(text string) (mounts []Mount) {
 // hidesProcesses reports whether the proc file system at point shows each user their own
 // processes alone: its option hidepid, see proc(5).
 func hidesProcesses(mounts []Mount, point string) bool {
-	hidden := false
-	for _, m := range mounts { // the last mount is on top
-		if m.Kind != "proc" || m.Point != point {
-			continue
+	for _, m := range slices.Backward(mounts) { // the last mount is on top
+		if m.Kind == "proc" && m.Point == point {
+			_, value, _ := strings.Cut(m.Options, "hidepid=")
+			value, _, _ = strings.Cut(value, ",")
+			return slices.Contains([]string{"2", "invisible", "4", "ptraceable"}, value)
 		}
-		_, value, _ := strings.Cut(m.Options, "hidepid=")
-		value, _, _ = strings.Cut(value, ",")
-		hidden = slices.Contains([]string{"2", "invisible", "4", "ptraceable"}, value)
 	}
-	return hidden
-}
-
-// unescape replaces the escapes of show_mountinfo in fs/proc_namespace.c.
-func unescape(s string) string {
-	for _, escaped := range []string{" \\040", "\t\\011", "\n\\012", "#\\043", "\\\\134"} { // the backslash last
-		s = strings.ReplaceAll(s, escaped[1:], escaped[:1])
-	}
-	return s
+	return false
 }
 
 // SharesCgroups reports whether a process is in our control groups, or in groups below, by
 // proc_pid_cgroup(5).
 func (r Root) SharesCgroups(pid int) bool {
-	own, err := os.ReadFile(r.path(Self, "cgroup"))
-	theirs, theirErr := os.ReadFile(r.path(pid, "cgroup"))
-	return err == nil && theirErr == nil && contains(string(own), string(theirs))
+	own, err := r.text(Self, "cgroup")
+	theirs, failed := r.text(pid, "cgroup")
+	return err == nil && failed == nil && contains(own, theirs)
 }
 
 // contains reports whether the groups in inner are those in outer, or below. Each line is a

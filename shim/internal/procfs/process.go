@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -32,52 +31,34 @@ func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' || p.Stat
 // Stopped reports whether the process was stopped by a signal, and handles no other until continued.
 func (p Process) Stopped() bool { return p.State == 'T' }
 
-// Process reads the stat file of a process.
+// Process reads fields 2, 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
+// any bytes, and ends at the last parenthesis.
 func (r Root) Process(pid int) (Process, error) {
-	text, err := r.readSmall(pid, "stat")
-	if err != nil {
-		return Process{}, err
+	text, err := r.text(pid, "stat")
+	end := strings.LastIndexByte(text, ')')
+	_, name, _ := strings.Cut(text[:max(end, 0)], "(")
+	fields := strings.Fields(text[end+1:]) // from field 3 on
+	if len(fields) < 20 {
+		return Process{}, cmp.Or(err, errors.New("truncated stat"))
 	}
-	return parseStat(pid, text)
+	parent, _ := strconv.Atoi(fields[1])
+	group, _ := strconv.Atoi(fields[2])
+	threads, _ := strconv.Atoi(fields[17])
+	start, _ := strconv.ParseUint(fields[19], 10, 64)
+	return Process{name, pid, parent, group, fields[0][0], threads, start}, nil
 }
 
 // IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
 // processor or for a disk.
 func (r Root) IsAsleep(pid int) bool {
 	err := numbers(r.path(pid, "task"), func(e entry) error {
-		text, err := r.readSmall(pid, "task/"+strconv.Itoa(e.number)+"/stat")
-		if Gone(err) {
-			return nil
-		}
-		thread, _ := parseStat(e.number, text)
-		if thread.State != 'S' {
-			return errAwake
+		status, err := r.text(pid, "task/"+strconv.Itoa(e.number)+"/status")
+		if !Gone(err) && !strings.HasPrefix(field(status, "State:"), "S") {
+			return errEnough
 		}
 		return nil
 	})
 	return err == nil
-}
-
-var errAwake = errors.New("a thread is awake")
-
-// parseStat reads fields 2, 3, 4, 5, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
-// any bytes, and ends at the last parenthesis.
-func parseStat(pid int, text []byte) (Process, error) {
-	end := bytes.LastIndexByte(text, ')')
-	_, name, _ := bytes.Cut(text[:max(end, 0)], []byte("("))
-	fields := strings.Fields(string(text[end+1:])) // from field 3 on
-	if len(fields) < 20 {
-		return Process{}, errors.New("truncated stat")
-	}
-	parent, err1 := strconv.Atoi(fields[1])
-	threads, err2 := strconv.Atoi(fields[17])
-	group, _ := strconv.Atoi(fields[2])
-	start, _ := strconv.ParseUint(fields[19], 10, 64)
-	if err1 != nil || err2 != nil || len(fields[0]) != 1 {
-		return Process{}, errors.New("malformed stat")
-	}
-	return Process{Name: string(name), PID: pid, Parent: parent, Group: group, State: fields[0][0], Threads: threads,
-		Start: start}, nil
 }
 
 // Processes lists the processes of our PID namespace, ourselves included, in ascending
@@ -102,29 +83,24 @@ func (r Root) Processes() (pids []int, err error) {
 	return pids, err
 }
 
-// Descendants lists our children and theirs, the dead included that are not reaped yet.
-// The list is nil if /proc cannot be read, and comes with an error if processes are hidden
-// or cannot be read.
+// Descendants lists our children and theirs, as Below does.
 func (r Root) Descendants() ([]Process, error) {
-	return r.family(func(p Process) bool { return p.Parent == os.Getpid() })
+	family, err := r.Below(os.Getpid())
+	return family[min(1, len(family)):], err
 }
 
-// Below lists a process and its descendants, as Descendants does.
+// Below lists a process and its descendants, parents before their children, the dead included that
+// are not reaped yet. The list is nil if /proc cannot be read, and comes with an error if processes are
+// hidden or cannot be read.
 func (r Root) Below(pid int) ([]Process, error) {
-	return r.family(func(p Process) bool { return p.PID == pid })
-}
-
-// family lists the processes of a kind and their descendants, parents before their children.
-func (r Root) family(isOldest func(Process) bool) ([]Process, error) {
-	pids, err := r.Processes()
-	if pids == nil {
+	all, err := r.readAll()
+	if all == nil {
 		return nil, err
 	}
-	all, unreadable := r.processes(pids)
 	family := []Process{}
 	children := map[int][]Process{}
 	for _, p := range all {
-		if isOldest(p) {
+		if p.PID == pid {
 			family = append(family, p)
 		} else {
 			children[p.Parent] = append(children[p.Parent], p)
@@ -133,7 +109,7 @@ func (r Root) family(isOldest func(Process) bool) ([]Process, error) {
 	for i := 0; i < len(family); i++ {
 		family = append(family, children[family[i].PID]...)
 	}
-	return family, cmp.Or(err, unreadable)
+	return family, err
 }
 
 // First returns the process that runs the container in which we were started from outside: PID 1, or, where
@@ -142,8 +118,7 @@ func (r Root) First() (pid int) {
 	if r.CheckNamespace() != nil || r.SharesCgroups(1) {
 		return 1
 	}
-	pids, _ := r.Processes()
-	all, _ := r.processes(pids)
+	all, _ := r.readAll()
 	oldest := uint64(math.MaxUint64)
 	for _, p := range all {
 		if p.PID != os.Getpid() && p.Start < oldest && r.SharesCgroups(p.PID) {
@@ -153,16 +128,16 @@ func (r Root) First() (pid int) {
 	return pid
 }
 
-// processes reads the processes of pids that have not ended meanwhile.
-func (r Root) processes(pids []int) (all []Process, err error) {
-	all = make([]Process, 0, len(pids))
+// readAll reads the processes of Processes that have not ended meanwhile.
+func (r Root) readAll() (all []Process, err error) {
+	pids, err := r.Processes()
 	for _, pid := range pids {
 		p, failed := r.Process(pid)
 		switch {
 		case failed == nil:
 			all = append(all, p)
 		case !Gone(failed):
-			err = fmt.Errorf("cannot read the parent of process %d: %w", pid, failed)
+			err = cmp.Or(err, fmt.Errorf("cannot read the parent of process %d: %w", pid, failed))
 		}
 	}
 	r.reparent(all)
@@ -208,38 +183,31 @@ type Signals struct{ Blocked, Ignored, Caught sig.Set }
 
 // Signals returns what a process does with signals.
 func (r Root) Signals(pid int) (s Signals, err error) {
-	status, err := r.readSmall(pid, "status")
+	status, err := r.text(pid, "status")
 	if err != nil {
 		return s, err
 	}
-	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk", &s.Ignored: "SigIgn", &s.Caught: "SigCgt"} {
-		mask, err := strconv.ParseUint(statusField(status, name), 16, 64) // bit 0 is signal 1
+	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk:", &s.Ignored: "SigIgn:", &s.Caught: "SigCgt:"} {
+		mask, err := strconv.ParseUint(field(status, name), 16, 64) // bit 0 is signal 1
 		if err != nil {
-			return s, fmt.Errorf("its status lacks %s: %w", name, err)
+			return s, fmt.Errorf("its status lacks %s %w", name, err)
 		}
 		*set = sig.Set(mask)
 	}
 	return s, nil
 }
 
-// statusField returns a field of a file of lines "NAME:\tVALUE", but not of the first.
-func statusField(text []byte, name string) string {
-	_, rest, _ := bytes.Cut(text, []byte("\n"+name+":\t"))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	return string(line)
-}
-
 // PtraceScope returns kernel.yama.ptrace_scope, 0 without Yama; see ptrace(2).
 func (r Root) PtraceScope() int {
-	text, _ := os.ReadFile(r.String() + "/sys/kernel/yama/ptrace_scope")
-	level, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	text, _ := r.text(system, "sys/kernel/yama/ptrace_scope")
+	level, _ := strconv.Atoi(strings.TrimSpace(text))
 	return level
 }
 
 // AppArmor returns the AppArmor profile of our own process, "" if AppArmor does not confine it.
 func (r Root) AppArmor() string {
-	text, _ := os.ReadFile(r.path(Self, "attr/apparmor/current")) // Linux 5.8
-	profile := strings.TrimSpace(string(text))
+	text, _ := r.text(Self, "attr/apparmor/current") // Linux 5.8
+	profile := strings.TrimSpace(text)
 	if profile == "unconfined" {
 		return ""
 	}

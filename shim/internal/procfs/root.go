@@ -18,8 +18,12 @@ import (
 // Root is where proc(5) is mounted; "" is /proc.
 type Root string
 
-// Self stands for our own process, in place of a process id.
-const Self = 0
+// Self stands for our own process, in place of a process id, and system for no process: a file of the
+// system or of the network namespace.
+const (
+	Self   = 0
+	system = -1
+)
 
 // String returns the path of the mount point.
 func (r Root) String() string {
@@ -29,13 +33,16 @@ func (r Root) String() string {
 	return string(r)
 }
 
-// path returns the path of a file of a process.
+// path returns the path of a file of a process, or of the system.
 func (r Root) path(pid int, name string) string {
-	process := "self"
-	if pid != Self {
-		process = strconv.Itoa(pid)
+	switch pid {
+	case system:
+	case Self:
+		name = "self/" + name
+	default:
+		name = strconv.Itoa(pid) + "/" + name
 	}
-	return r.String() + "/" + process + "/" + name
+	return r.String() + "/" + name
 }
 
 // Gone reports whether a process has ended and been reaped, by the error of a method.
@@ -60,30 +67,34 @@ func (r Root) list(pid int, name string, limit int64) ([]string, error) {
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, limit))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) == 0 {
-		return []string{}, nil
+	if err != nil || len(text) == 0 {
+		return []string{}, err
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
-// readSmall returns the first 16 KiB of a file of a process, with fewer system calls than os.ReadFile: a look reads
-// some files of every process.
-func (r Root) readSmall(pid int, name string) ([]byte, error) {
+// text returns what one read(2) of a file shows, up to 16 KiB: all of a file that is not a list. That takes
+// fewer system calls than os.ReadFile, and a look reads some files of every process.
+func (r Root) text(pid int, name string) (string, error) {
 	path := r.path(pid, name)
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer unix.Close(fd)
 	var text [16 << 10]byte
-	n, err := unix.Read(fd, text[:])
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	n := 0
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		n, err = unix.Read(fd, text[:])
 	}
-	return text[:n], nil
+	if err != nil {
+		return "", &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return string(text[:n]), nil
+}
+
+// field returns the rest of the line that begins with a name; the first line does not count.
+func field(text, name string) string {
+	_, rest, _ := strings.Cut(text, "\n"+name)
+	value, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(value)
 }
 
 // The fields of struct linux_dirent64, of getdents(2).

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -18,22 +17,7 @@ import (
 )
 
 // fakeProc returns a directory with the sections of a text, each in the file that it names.
-func fakeProc(t testing.TB, text string) Root {
-	t.Helper()
-	dir := t.TempDir()
-	for section := range strings.SplitSeq("\n"+text, "\n== ") {
-		name, body, found := strings.Cut(section, "\n")
-		if !found || name == "" {
-			continue
-		}
-		path := filepath.Join(dir, name)
-		os.MkdirAll(filepath.Dir(path), 0o700)
-		if err := os.WriteFile(path, []byte(strings.TrimSuffix(body, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return Root(dir)
-}
+func fakeProc(t testing.TB, text string) Root { return Root(testutil.Files(t, text)) }
 
 // decode returns what the tables show, a line each.
 func (r Root) decode() string {
@@ -64,80 +48,75 @@ func wantDecoded(t *testing.T, path string) {
 	}
 }
 
-func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
-
-// TestRecorded: what a Linux 6.18 on amd64, or a Linux 6.1 on s390x, showed of known sockets. The
-// path of a Unix socket is printed unescaped, and may begin with a newline.
+// TestRecorded: what a Linux 6.18 on amd64, or a Linux 6.1 on s390x, showed of known sockets, and a gVisor
+// sandbox (runsc, September 2026). The path of a Unix socket is printed unescaped, and may begin with a
+// newline. The sandbox has two listeners and two connections, both with five unread bytes; the program has
+// accepted the first alone. Listeners and accepted connections are there with their inodes. The queues are
+// always 0, and a connection in the accept queue is only in the counters.
 func TestRecorded(t *testing.T) {
-	wantDecoded(t, map[bool]string{true: "testdata/linux.txt", false: "testdata/big-endian.txt"}[littleEndian()])
-}
-
-// TestRecordedGVisor: a gVisor sandbox (runsc, September 2026) with two listeners and two connections,
-// both with five unread bytes; the program has accepted the first alone. Listeners and accepted
-// connections are there with their inodes. The queues are always 0, and a connection in the accept
-// queue is only in the counters.
-func TestRecordedGVisor(t *testing.T) {
-	if !littleEndian() {
-		t.Skip("recorded on a little-endian machine")
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		wantDecoded(t, "testdata/linux.txt")
+		wantDecoded(t, "testdata/gvisor.txt")
+	} else {
+		wantDecoded(t, "testdata/big-endian.txt")
 	}
-	wantDecoded(t, "testdata/gvisor.txt")
 }
 
 const (
 	tcpHeader  = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	tcpRow     = "   0: 7F00007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 31 10 0\n"
+	tcpRow     = "   0: 7F00007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 21 10 0\n"
 	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 	unixRow    = "0000000000000000: 00000002 00000000 00010000 0001 01 77 /a\n"
 	snmpNames  = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
 	statLine   = "12 (a) Z 1 (b c) S 7 12 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1000\n"
 )
 
-// parsers are the parsers of this package.
-var parsers = map[string]func(text string) (any, error){
-	"tcp": func(text string) (any, error) {
-		var found []row
-		err := eachRow(strings.NewReader(text), func(r row) bool {
-			found = append(found, r)
-			return isTCP(&r)
+// readers read files of this package.
+var readers = map[string]func(Root) (any, error){
+	"net/tcp": func(r Root) (any, error) {
+		var found []tcp.Socket
+		err := r.eachSocket("net/tcp", func(s *tcp.Socket) bool {
+			found = append(found, *s)
+			return true
 		})
 		return found, err
 	},
-	"unix":  func(text string) (any, error) { return parseUnix(strings.NewReader(text)) },
-	"snmp":  func(text string) (any, error) { return parseCounters(text) },
-	"range": func(text string) (any, error) { return parsePortRange(text) },
-	"stat":  func(text string) (any, error) { return parseStat(12, []byte(text)) },
+	"net/unix": func(r Root) (any, error) { return r.Unix() },
+	"net/snmp": func(r Root) (any, error) { return r.Counters() },
+	"12/stat":  func(r Root) (any, error) { return r.Process(12) },
 }
 
 // TestNonsense: what a good text shows, and faults anywhere in it, which are errors.
 func TestNonsense(t *testing.T) {
-	goodRow := row{pingpong: true}
-	goodRow.State, goodRow.Unread, goodRow.Inode = tcp.Listen, 1, 77
-	goodRow.Local, goodRow.Remote = netip.MustParseAddrPort("127.0.0.127:8080"), netip.MustParseAddrPort("0.0.0.0:0")
+	row := tcp.Socket{State: tcp.Listen, Unread: 1, Inode: 77}
+	row.Local, row.Remote = netip.MustParseAddrPort("127.0.0.127:8080"), netip.MustParseAddrPort("0.0.0.0:0")
+	row.Info.PingPong = true
 	for name, c := range map[string]struct {
 		good  string
 		shows any
 		wrong []string // texts, or OLD→NEW of a part of the good one
 	}{
-		"tcp": {tcpHeader + tcpRow, []row{goodRow}, []string{
-			"", "\n", tcpRow, "31 10 0\n→31", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F",
-			"0A→XA", "0A →1A ", "0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
-			"77 3 0 100 0 31 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
+		"net/tcp": {tcpHeader + tcpRow, []tcp.Socket{row}, []string{
+			"", "\n", tcpRow, "21 10 0\n→21", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F",
+			"0A→XA", "0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
+			"77 3 0 100 0 21 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
 		}},
-		"unix": {unixHeader + unixRow, []uint32{77}, []string{
+		"net/unix": {unixHeader + unixRow, []uint32{77}, []string{
 			"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx",
 		}},
-		"snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4, 0}, []string{
+		"net/snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4, 0}, []string{
 			"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4",
 		}},
-		"range": {"10 12\n", PortRange{10, 12}, []string{
-			"", "10 12→10", "10→13", "10→0", "12→65536", "12→12 13", "10→a", "\n→",
-		}},
-		"stat": {statLine, Process{"a) Z 1 (b c", 12, 7, 12, 'S', 3, 99}, []string{
-			"", "12", "12 (sh)", "12 (sh) S 7", "S 7→S x", "3 0 99→x 0 99", "S 7→SS 7", "3 0 99 1000\n→",
+		"12/stat": {statLine, Process{"a) Z 1 (b c", 12, 7, 12, 'S', 3, 99}, []string{
+			"", "12", "12 (sh)", "12 (sh) S 7", "3 0 99 1000\n→",
 		}},
 	} {
-		parse := parsers[name]
-		if got, err := parse(c.good); !reflect.DeepEqual(got, c.shows) || err != nil {
+		read := func(text string) (any, error) {
+			root := fakeProc(t, "== "+name+"\n")
+			testutil.WriteFile(t, root.path(system, name), text)
+			return readers[name](root)
+		}
+		if got, err := read(c.good); !reflect.DeepEqual(got, c.shows) || err != nil {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.shows)
 		}
 		for _, wrong := range c.wrong {
@@ -145,24 +124,26 @@ func TestNonsense(t *testing.T) {
 			if from, to, found := strings.Cut(wrong, "→"); found {
 				text = strings.Replace(c.good, from, to, 1)
 			}
-			if got, err := parse(text); err == nil || text == c.good {
+			if got, err := read(text); err == nil || text == c.good {
 				t.Errorf("%s: %+v in %q", name, got, text)
 			}
 		}
 	}
 }
 
-// FuzzFiles: no text makes a parser fail, and a table of TCP has a socket in each row.
+// FuzzFiles: no text makes a reader fail, and a table of TCP has a socket in each row.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{
-		tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", "10 12\n", statLine, mountinfo,
+		tcpHeader + tcpRow, unixHeader + unixRow, snmpNames + "Tcp: 1 2 3 4\n", statLine, mountinfo,
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, parse := range parsers {
-			found, err := parse(text)
-			rows, isTable := found.([]row)
+		for name, read := range readers {
+			root := fakeProc(t, "== "+name+"\n")
+			testutil.WriteFile(t, root.path(system, name), text)
+			found, err := read(root)
+			rows, isTable := found.([]tcp.Socket)
 			if want := strings.Count(text, "\n") - 1; isTable && err == nil && len(rows) != want {
 				t.Errorf("%s: %d sockets from %d rows", name, len(rows), want)
 			}
@@ -171,68 +152,47 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// TestAbsent: only the files of IPv6 may be missing, and no part of a broken list is returned.
+// TestAbsent: only the files of IPv6 may be missing.
 func TestAbsent(t *testing.T) {
-	const ipv4 = "== net/tcp\n" + tcpHeader + tcpRow + "== net/udp\n" + tcpHeader + tcpRow
-	for _, c := range []struct {
-		files            string
-		sockets, packets int
-		err              error
-	}{
-		{"", 1, 0, fs.ErrNotExist},
-		{ipv4, 2, 1, nil},
-		{ipv4 + "== net/tcp6\nnonsense\n== net/udp6\nnonsense\n", 1, 0, errHeader},
+	closing := strings.Replace(tcpRow, " 0A ", " 08 ", 1) // its unread byte is a FIN
+	ipv4 := "== net/tcp\n" + tcpHeader + closing + "== net/udp\n" + tcpHeader + tcpRow
+	for files, want := range map[string]error{
+		"":   fs.ErrNotExist,
+		ipv4: nil,
+		ipv4 + "== net/tcp6\nnonsense\n== net/udp6\nnonsense\n": errHeader,
 	} {
-		root := fakeProc(t, c.files)
-		if got, err := root.TCP([]tcp.Socket{{Inode: 1}}); !errors.Is(err, c.err) || len(got) != c.sockets {
-			t.Errorf("%q: TCP %v, %v", c.files, got, err)
+		root := fakeProc(t, files)
+		if got, err := root.TCP(nil); !errors.Is(err, want) || err == nil && got[0].Unread > 0 {
+			t.Errorf("%q: TCP %v, %v", files, got, err)
 		}
-		if got, err := root.UDP(); !errors.Is(err, c.err) || len(got) != c.packets {
-			t.Errorf("%q: UDP %v, %v", c.files, got, err)
-		}
-		if got, err := root.Unix(); err == nil {
-			t.Errorf("%q: Unix %v", c.files, got)
+		if got, err := root.UDP(); !errors.Is(err, want) {
+			t.Errorf("%q: UDP %v, %v", files, got, err)
 		}
 	}
 }
 
 // TestDatagrams: those of both families count, and an unreadable figure is an error.
 func TestDatagrams(t *testing.T) {
-	const four = "Udp: InDatagrams NoPorts\nUdp: 7 1\n"
-	for _, c := range []struct {
-		snmp, snmp6 string
-		want        string
-	}{
-		{four, "", "7 <nil>"},
-		{four, "Ip6InReceives  \t9\nUdp6InDatagrams                 \t5\nUdp6NoPorts \t1\n", "12 <nil>"},
-		{four, "Udp6InDatagrams \t5", "12 <nil>"},
-		{four, "UdpLite6InDatagrams \t5\n", "7 <nil>"},
-		{four, "Udp6InDatagrams \tx\n", "an error"},
-		{"Udp: NoPorts\nUdp: 1\n", "", "an error"},
-		{"", "", "an error"},
+	const four = "== net/snmp\nUdp: InDatagrams NoPorts\nUdp: 7 1\n== net/snmp6\n"
+	for files, want := range map[string]uint64{
+		four: 7,
+		four + "Ip6InReceives  \t9\nUdp6InDatagrams                 \t5\nUdp6NoPorts \t1\n": 12,
+		four + "UdpLite6InDatagrams \t5\n":                                                  7,
+		four + "Udp6InDatagrams \tx\n":                                                      0,
+		"== net/snmp\nUdp: NoPorts\nUdp: 1\n":                                               0,
+		"":                                                                                  0,
 	} {
-		n, err := countDatagrams(c.snmp, c.snmp6)
-		got := fmt.Sprint(n, err)
-		if err != nil {
-			got = "an error"
+		if n, err := fakeProc(t, files).Datagrams(); (err != nil) != (want == 0) || err == nil && n != want {
+			t.Errorf("%q: %d, %v; want %d", files, n, err, want)
 		}
-		if got != c.want {
-			t.Errorf("%q, %q: %d, %v; want %s", c.snmp, c.snmp6, n, err, c.want)
-		}
-	}
-	if n, err := fakeProc(t, "").Datagrams(); err == nil {
-		t.Errorf("without a file: %d", n)
 	}
 }
 
 // TestAllocations: reading a row allocates nothing.
 func TestAllocations(t *testing.T) {
 	count := func(rows int) float64 {
-		file := strings.NewReader(tcpHeader + strings.Repeat(tcpRow, rows))
-		return testing.AllocsPerRun(10, func() {
-			file.Seek(0, io.SeekStart)
-			eachRow(file, func(row) bool { return true })
-		})
+		root := fakeProc(t, "== net/tcp\n"+tcpHeader+strings.Repeat(tcpRow, rows))
+		return testing.AllocsPerRun(10, func() { root.eachSocket("net/tcp", func(*tcp.Socket) bool { return true }) })
 	}
 	if one, thousand := count(1), count(1000); thousand > one {
 		t.Errorf("%v allocations for a row, %v for a thousand", one, thousand)

@@ -1,10 +1,8 @@
 package procfs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -38,7 +36,7 @@ func (r Root) Trace(pid int, listening map[string]bool) Trace {
 		if threads++; threads > maxThreads {
 			return errEnough
 		}
-		status, err := r.readSmall(pid, "task/"+strconv.Itoa(e.number)+"/status")
+		status, err := r.text(pid, "task/"+strconv.Itoa(e.number)+"/status")
 		t.add(status)
 		return err
 	})
@@ -51,15 +49,15 @@ func (r Root) Trace(pid int, listening map[string]bool) Trace {
 }
 
 // add adds a thread by its status; see proc_pid_status(5).
-func (t *Trace) add(status []byte) {
-	for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-		n, err := strconv.ParseUint(statusField(status, name), 10, 64)
+func (t *Trace) add(status string) {
+	for _, name := range []string{"voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"} {
+		n, err := strconv.ParseUint(field(status, name), 10, 64)
 		t.Switches += n
 		t.Idle = t.Idle && err == nil // gVisor does not count
 	}
-	state := statusField(status, "State")
+	state := field(status, "State:")
 	asleep := strings.HasPrefix(state, "S") || strings.HasPrefix(state, "D")
-	pending := statusField(status, "SigPnd") + statusField(status, "ShdPnd")
+	pending := field(status, "SigPnd:") + field(status, "ShdPnd:")
 	t.Idle = t.Idle && asleep && pending != "" && strings.Trim(pending, "0") == ""
 }
 
@@ -68,14 +66,12 @@ func (t *Trace) add(status []byte) {
 func (r Root) Listening() map[string]bool {
 	listening := map[string]bool{}
 	for _, table := range []string{"net/tcp", "net/tcp6"} {
-		_ = r.read(table, func(file io.Reader) error {
-			return eachRow(file, func(row row) bool {
-				isListening := row.State == tcp.Listen
-				if isListening {
-					listening[fmt.Sprintf("socket:[%d]", row.Inode)] = true
-				}
-				return isListening
-			})
+		_ = r.eachSocket(table, func(s *tcp.Socket) bool {
+			isListening := s.State == tcp.Listen
+			if isListening {
+				listening[fmt.Sprintf("socket:[%d]", s.Inode)] = true
+			}
+			return isListening
 		})
 	}
 	return listening
@@ -99,8 +95,8 @@ func (r Root) listeners(pid int, listening map[string]bool) (n int) {
 // Awaited returns the signals for which a process with one thread waits without a handler, by
 // sigwaitinfo(2) or, those that it blocks, by signalfd(2). Which ones sigwaitinfo waits for is not shown.
 func (r Root) Awaited(pid int, blocked sig.Set) (set sig.Set) {
-	wchan, _ := r.readSmall(pid, "wchan")
-	if bytes.Contains(wchan, []byte("sigtimedwait")) {
+	wchan, _ := r.text(pid, "wchan")
+	if strings.Contains(wchan, "sigtimedwait") {
 		return ^sig.Set(0)
 	}
 	if blocked == 0 {
@@ -108,8 +104,8 @@ func (r Root) Awaited(pid int, blocked sig.Set) (set sig.Set) {
 	}
 	_, _ = r.EachTarget(pid, func(fd int, target []byte) {
 		if string(target) == "anon_inode:[signalfd]" {
-			info, _ := r.readSmall(pid, "fdinfo/"+strconv.Itoa(fd))
-			mask, _ := strconv.ParseUint(statusField(info, "sigmask"), 16, 64)
+			info, _ := r.text(pid, "fdinfo/"+strconv.Itoa(fd))
+			mask, _ := strconv.ParseUint(field(info, "sigmask:"), 16, 64)
 			set |= sig.Set(mask) & blocked
 		}
 	})

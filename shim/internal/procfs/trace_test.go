@@ -23,6 +23,9 @@ func TestTrace(t *testing.T) {
 	testutil.Must(0, cat.Start())
 	defer cat.Wait()
 	defer cat.Process.Kill()
+	if family, err := proc.Descendants(); err != nil || len(family) != 1 || family[0].PID != cat.Process.Pid {
+		t.Errorf("%+v, %v; want cat alone", family, err)
+	}
 	trace := func() Trace { return proc.Trace(cat.Process.Pid, nil) }
 	idle := func() bool { return trace().Idle }
 	testutil.Eventually(t, "cat sleeps", idle)
@@ -61,13 +64,13 @@ func TestPoorStatus(t *testing.T) {
 		"voluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n"
 	for _, without := range []string{"", "State", "SigPnd:\t0000000000000000\nShdPnd"} {
 		trace := Trace{Idle: true}
-		trace.add([]byte(strings.Replace(rich, "\n"+without, "\n"+strings.ToLower(without), 1)))
+		trace.add(strings.Replace(rich, "\n"+without, "\n"+strings.ToLower(without), 1))
 		if trace.Idle != (without == "") {
 			t.Errorf("without %q: %+v", without, trace)
 		}
 	}
 	trace := Trace{Idle: true}
-	if trace.add([]byte(strings.Replace(rich, "\nvoluntary", "\nother", 1))); trace.Idle {
+	if trace.add(strings.Replace(rich, "\nvoluntary", "\nother", 1)); trace.Idle {
 		t.Errorf("without switches: %+v", trace)
 	}
 }
@@ -88,8 +91,7 @@ func TestFirst(t *testing.T) {
 			text += fmt.Sprintf("== %s/cgroup\n0::%s\n== %[1]s/stat\n%[1]s (x) S 0 0%[3]s %[4]s 0 0\n",
 				fields[0], fields[2], strings.Repeat(" 1", 16), fields[1])
 		}
-		root := fakeProc(t, text)
-		testutil.Must(0, os.Symlink(own, string(root)+"/self"))
+		root := fakeProc(t, text+"== self\n->"+own)
 		if got := fmt.Sprint(root.First()); got != cells[1] {
 			t.Errorf("%s: %s", cells, got)
 		}

@@ -16,19 +16,18 @@ import (
 // version 2 hierarchy has no groups (a host with version 1).
 const rootCgroup = 1
 
-// Cgroups are our control group in the hierarchy of version 2, and the groups below, by id: the inode
+// cgroups are our control group in the hierarchy of version 2, and the groups below, by id: the inode
 // number of the group's directory.
-type Cgroups struct {
-	IDs map[uint64]bool // nil: ids do not tell our sockets from others
-	Err error           // why groups below ours may be missing
-}
+type cgroups map[uint64]bool
 
 // readCgroups finds the groups below our own, which has the id that a socket showed, 0 if it is unknown.
-func readCgroups(proc procfs.Root, own uint64) Cgroups {
+// Without groups ids do not tell our sockets from others. The error is why groups below ours may be
+// missing.
+func readCgroups(proc procfs.Root, own uint64) (cgroups, error) {
 	if own <= rootCgroup {
-		return Cgroups{}
+		return nil, nil
 	}
-	ids := Cgroups{IDs: map[uint64]bool{own: true}}
+	ids := cgroups{own: true}
 	mounts, err := proc.Mounts()
 	found := false
 	for _, m := range mounts {
@@ -40,19 +39,19 @@ func readCgroups(proc procfs.Root, own uint64) Cgroups {
 		err = cmp.Or(err, errors.New("cannot find our own control group in a cgroup2 file system"))
 	}
 	if err != nil {
-		ids.Err = fmt.Errorf("cannot list the control groups below ours: %w", err)
+		err = fmt.Errorf("cannot list the control groups below ours: %w", err)
 	}
-	return ids
+	return ids, err
 }
 
 // add adds a group, if it is below ours, and those below, and reports whether one of them is ours. A
 // mount may show any part of the hierarchy, under any path. What cannot be read elsewhere is left out.
 // filepath.WalkDir would sort the groups, which costs 15 KB of program.
-func (c *Cgroups) add(dir string, isBelow bool) (found bool, err error) {
+func (c cgroups) add(dir string, isBelow bool) (found bool, err error) {
 	id := inode(dir)
-	found = isBelow || c.IDs[id]
+	found = isBelow || c[id]
 	if found && id != 0 { // else removed meanwhile
-		c.IDs[id] = true
+		c[id] = true
 	}
 	file, err := os.Open(dir)
 	var entries []os.DirEntry

@@ -17,21 +17,29 @@ type Facts struct {
 	Open []tcp.Socket // connections of the network namespace; matter if no TCP listener is found
 
 	Ephemeral procfs.PortRange // ports that the kernel hands out
+	Unseen    []string         // see Scope.Unseen
 	Shim      Inodes           // lameduck's own sockets; they never count
-	Cgroups   Cgroups
-	Held      Sockets
-	Unseen    []string // see Scope.Unseen
+
+	Cgroups    cgroups // see readCgroups
+	CgroupsErr error
+	Held       Inodes // see HeldSockets
+	HeldErr    error
 }
 
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
-	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.IDs}
-	s.Learn(f.Held.Inodes)
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups}
+	s.Learn(f.Held)
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
 	counts := func(c *tcp.Socket) bool { return !f.Shim.Has(c.Inode) && (s.Method == Namespace || s.Owns(c)) }
-	listens := func(c *tcp.Socket) bool { return c.State == tcp.Listen && counts(c) && !f.helps(c) }
 	accepted := func(c *tcp.Socket) bool { return counts(c) && !f.Ephemeral.Has(c.Local.Port()) }
+	// A listener of the network namespace on loopback that got its port from the kernel is a helper's, not a
+	// server's: Docker's resolver at 127.0.0.11 outlives the server.
+	listens := func(c *tcp.Socket) bool {
+		isHelper := f.Namespace && c.Local.Addr().IsLoopback() && f.Ephemeral.Has(c.Local.Port())
+		return c.State == tcp.Listen && counts(c) && !isHelper
+	}
 	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
 	} else {
@@ -51,7 +59,7 @@ func Decide(f Facts) Scope {
 		s.UDP = f.udp(true) // a server may use an ephemeral port, but so do clients
 	}
 	if s.Method == Namespace || len(s.UDP)+len(s.Unseen) > 0 {
-		s.Why = cmp.Or(s.Why, f.Held.Err)
+		s.Why = cmp.Or(s.Why, f.HeldErr)
 	}
 	return s
 }
@@ -60,30 +68,24 @@ func Decide(f Facts) Scope {
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
-	known := len(f.Cgroups.IDs) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
+	known := len(f.Cgroups) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
-	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.serves(f.Given)):
+	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.servesGiven()):
 		return Given
 	case f.Namespace:
 		return Namespace
-	case known && (f.Cgroups.Err == nil || f.Held.Err == nil):
+	case known && (f.CgroupsErr == nil || f.HeldErr == nil):
 		return Cgroup
-	case f.Held.Err == nil:
+	case f.HeldErr == nil:
 		return Descriptors
 	}
 	return Namespace
 }
 
-// serves reports whether anything listens on one of these ports, or has connections there.
-func (f *Facts) serves(ports []uint16) bool {
-	served := func(s *tcp.Socket) bool { return slices.Contains(ports, s.Local.Port()) }
-	return len(portsOf(f.Listeners, served))+len(portsOf(f.Open, served)) > 0
-}
-
-// helps reports whether a listener of the network namespace is no server's, but a helper's on
-// loopback that got its port from the kernel: Docker's resolver at 127.0.0.11 outlives the server.
-func (f *Facts) helps(l *tcp.Socket) bool {
-	return f.Namespace && l.Local.Addr().IsLoopback() && f.Ephemeral.Has(l.Local.Port())
+// servesGiven reports whether anything listens on one of the given ports, or has connections there.
+func (f *Facts) servesGiven() bool {
+	isServed := func(s tcp.Socket) bool { return slices.Contains(f.Given, s.Local.Port()) }
+	return slices.ContainsFunc(f.Listeners, isServed) || slices.ContainsFunc(f.Open, isServed)
 }
 
 // portsOf returns the local ports of the sockets that count.
@@ -99,7 +101,7 @@ func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) Ports {
 
 // ours reports whether a socket may be ours, by its inode alone.
 func (f *Facts) ours(inode uint32) bool {
-	return !f.Shim.Has(inode) && (f.Held.Err != nil || f.Held.Inodes.Has(inode))
+	return !f.Shim.Has(inode) && (f.HeldErr != nil || f.Held.Has(inode))
 }
 
 // udp returns the ports of unconnected UDP sockets that may be ours, ephemeral ports only

@@ -14,56 +14,50 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// listener returns a listener on a port, whose inode is the port's number.
-func listener(port uint16, cgroup uint64) tcp.Socket {
-	return tcp.Socket{State: tcp.Listen, Local: any4(port), Inode: uint32(port), Cgroup: cgroup}
-}
-
-func any4(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
-
 // parseFacts reads facts in the words of testdata/decisions.txt.
 func parseFacts(t *testing.T, text string) (f Facts) {
 	t.Helper()
-	f.Held.Inodes, f.Shim = Inodes{}, Inodes{}
+	f.Held, f.Shim = Inodes{}, Inodes{}
 	const around = "listen=82/60 listen=80/50 listen=80/50 listen=81/51 listen=83/61 established=1080/50 established=1083/61"
 	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "around", around)) {
 		name, value, hasValue := strings.Cut(word, "=")
-		var number, group uint32
-		fmt.Sscanf(value, "%d/%d", &number, &group)
+		socket := tcp.Socket{State: tcp.Listen}
+		fmt.Sscanf(value, "%d/%d", &socket.Inode, &socket.Cgroup)
+		number := socket.Inode
+		socket.Local = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(number))
 		switch name {
 		case "given":
 			f.Given = append(f.Given, uint16(number))
 		case "listen":
-			f.Listeners = append(f.Listeners, listener(uint16(number), uint64(group)))
+			f.Listeners = append(f.Listeners, socket)
 		case "connect":
-			f.Open = append(f.Open, listener(uint16(number), uint64(group)))
+			f.Open = append(f.Open, socket)
 		case "established":
-			s := listener(uint16(number), uint64(group))
-			s.State = tcp.Established
-			f.Listeners = append(f.Listeners, s)
+			socket.State = tcp.Established
+			f.Listeners = append(f.Listeners, socket)
 		case "own":
 			switch {
 			case !hasValue:
-				f.Cgroups.IDs = map[uint64]bool{50: true, 51: true}
+				f.Cgroups = cgroups{50: true, 51: true}
 			case number > rootCgroup:
-				f.Cgroups.IDs = map[uint64]bool{uint64(number): true}
+				f.Cgroups = cgroups{uint64(number): true}
 			}
 		case "below":
-			f.Cgroups.IDs[uint64(number)] = true
+			f.Cgroups[uint64(number)] = true
 		case "below-unknown":
-			f.Cgroups.Err = errors.New("groups")
+			f.CgroupsErr = errors.New("groups")
 		case "held":
-			f.Held.Inodes[number] = true
+			f.Held[number] = true
 		case "shim":
 			f.Shim[number] = true
 		case "unread":
-			f.Held.Err = errors.New("descriptors")
+			f.HeldErr = errors.New("descriptors")
 		case "table":
 			f.Err = errors.New("table")
 		case "range":
 			f.Ephemeral = procfs.PortRange{First: 700, Last: 799}
 		case "udp":
-			f.UDP = append(f.UDP, tcp.Socket{Local: any4(uint16(number)), Inode: number})
+			f.UDP = append(f.UDP, socket)
 		case "unix":
 			f.Unix = append(f.Unix, number)
 		case "unseen":
@@ -137,12 +131,7 @@ func TestOwns(t *testing.T) {
 			t.Errorf("added %v, now %v", added, s.Ports)
 		}
 	}
-	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Inodes.Has(92) {
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Has(92) {
 		t.Errorf("owns %v later; facts %+v", got, facts)
-	}
-	root := Decide(parseFacts(t, "own=1"))
-	root.Extend(&later)
-	if got := portsOf(parseFacts(t, "listen=5/1 listen=6/52").Listeners, root.Owns); len(got) > 0 {
-		t.Errorf("in a hierarchy without groups: owns %v", got)
 	}
 }

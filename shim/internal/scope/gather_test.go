@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,31 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) { netns.Main(m, 0) }
-
-// fakeProc makes a directory like /proc, of files with these texts. A text that begins with an arrow
-// makes a symbolic link, and a name that ends with a slash a directory.
-func fakeProc(t *testing.T, files map[string]string) procfs.Root {
-	t.Helper()
-	top := t.TempDir()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(top, name)
-		os.MkdirAll(filepath.Dir(path), 0o700)
-		var err error
-		target, isLink := strings.CutPrefix(files[name], "->")
-		switch {
-		case strings.HasSuffix(name, "/"):
-			err = os.MkdirAll(path, 0o700)
-		case isLink:
-			err = os.Symlink(target, path)
-		default:
-			err = os.WriteFile(path, []byte(files[name]), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return procfs.Root(top)
-}
 
 // statOf is the stat file of a process.
 func statOf(state string, parent int, threads string) string {
@@ -66,22 +40,20 @@ func TestHeldSockets(t *testing.T) {
 		the whole namespace, hidden | rw,hidepid=4         | a:me                | a       | bad
 		another namespace           |                      | a:me                |         | bad
 	`) {
-		files := map[string]string{"self": fmt.Sprint("->", me)}
+		self := me
 		if cells[1] == "" {
-			files["self"] = fmt.Sprint("->", me+1)
+			self++
 		}
-		files[fmt.Sprintf("%d/stat", me)] = statOf("S", 1, "1")
+		files := fmt.Sprintf("== self\n->%d\n== %d/stat\n%s\n", self, me, statOf("S", 1, "1"))
 		for word := range strings.FieldsSeq(cells[2]) {
 			pid, parent, _ := strings.Cut(word, ":")
-			files[fmt.Sprintf("%d/fd/3", pids[pid])] = fmt.Sprintf("->socket:[%d]", pids[pid])
-			stat := fmt.Sprintf("%d/stat", pids[pid])
+			stat := "stat\n" + statOf("S", pids[parent], "1")
 			if parent == "?" {
-				files[stat+"/"] = ""
-			} else {
-				files[stat] = statOf("S", pids[parent], "1")
+				stat = "stat/"
 			}
+			files += fmt.Sprintf("== %d/fd/3\n->socket:[%[1]d]\n== %[1]d/%s\n", pids[pid], stat)
 		}
-		root := fakeProc(t, files)
+		root := testutil.Files(t, files)
 		mounts := fmt.Sprintf("1 2 0:3 / %s rw - proc proc %s\n", root, cells[1])
 		testutil.WriteFile(t, fmt.Sprintf("%s/%d/mountinfo", root, me), mounts)
 		want := Inodes{}
@@ -89,9 +61,9 @@ func TestHeldSockets(t *testing.T) {
 			want[uint32(pids[name])] = true
 		}
 		whole := strings.HasPrefix(cells[0], "the whole")
-		got := HeldSockets(root, whole)
-		if !maps.Equal(got.Inodes, want) || (got.Err != nil) != (cells[4] == "bad") {
-			t.Errorf("%s: %v; want %v", cells[0], got, want)
+		got, err := HeldSockets(procfs.Root(root), whole)
+		if !maps.Equal(got, want) || (err != nil) != (cells[4] == "bad") {
+			t.Errorf("%s: %v, %v; want %v", cells[0], got, err, want)
 		}
 	}
 }
@@ -111,31 +83,23 @@ func TestProcessStates(t *testing.T) {
 		unreadable                              | unreadable  | S 1 | bad
 		unreadable, and odd                     | unreadable  | odd | bad
 	`) {
-		files := map[string]string{}
-		switch cells[1] {
-		case "unreadable":
-			files["9/fd"] = ""
-		case "empty":
-			files["9/fd/"] = ""
-		}
+		files := map[string]string{"unreadable": "== 9/fd\n", "empty": "== 9/fd/\n"}[cells[1]]
 		if state, threads, found := strings.Cut(cells[2], " "); found {
-			files["9/stat"] = statOf(state, 7, threads)
+			files += "== 9/stat\n" + statOf(state, 7, threads)
 		} else if state != "" {
-			files["9/stat"] = "9 (a) S"
+			files += "== 9/stat\n9 (a) S"
 		}
-		held := Sockets{Inodes: Inodes{}}
-		if err := held.add(fakeProc(t, files), 9); (err != nil) != (cells[3] == "bad") {
+		if err := (Inodes{}).add(procfs.Root(testutil.Files(t, files)), 9); (err != nil) != (cells[3] == "bad") {
 			t.Errorf("%s: %v", cells[0], err)
 		}
 	}
 }
 
 func TestSocketInode(t *testing.T) {
-	if n, ok := SocketInode([]byte("socket:[4294967295]")); n != 1<<32-1 || !ok {
-		t.Error(n, ok)
-	}
-	for _, target := range []string{"pipe:[5]", "socket:[5", "socket:5]", "socket:[]", "socket:[4294967296]", "/tmp/socket:[5]"} {
-		if n, ok := SocketInode([]byte(target)); ok {
+	for target, want := range map[string]uint32{
+		"socket:[4294967295]": 1<<32 - 1, "pipe:[5]": 0, "socket:5]": 0, "socket:[]": 0, "socket:[4294967296]": 0, "/tmp/socket:[5]": 0,
+	} {
+		if n := SocketInode([]byte(target)); n != want {
 			t.Errorf("%q: %d", target, n)
 		}
 	}
@@ -197,20 +161,20 @@ func TestSocketKind(t *testing.T) {
 // TestGroups: the groups below ours, whatever part of the hierarchy is mounted. Any directory may
 // stand for a group.
 func TestGroups(t *testing.T) {
-	proc := fakeProc(t, map[string]string{"top/own/sub/": "", "top/other/": "", "self/": ""})
-	top := filepath.Join(proc.String(), "top")
+	proc := testutil.Files(t, "== top/own/sub/\n== top/other/\n== self/\n")
+	top := proc + "/top"
 	for _, mounted := range []string{top, top + "/own"} {
-		testutil.WriteFile(t, proc.String()+"/self/mountinfo", "1 2 0:3 / "+mounted+" rw - cgroup2 none rw\n")
-		ids := readCgroups(proc, inode(top+"/own"))
-		if ids.Err != nil || len(ids.IDs) != 2 || !ids.IDs[inode(top+"/own/sub")] {
-			t.Errorf("%s: %+v", mounted, ids)
+		testutil.WriteFile(t, proc+"/self/mountinfo", "1 2 0:3 / "+mounted+" rw - cgroup2 none rw\n")
+		ids, err := readCgroups(procfs.Root(proc), inode(top+"/own"))
+		if err != nil || len(ids) != 2 || !ids[inode(top+"/own/sub")] {
+			t.Errorf("%s: %v, %v", mounted, ids, err)
 		}
 	}
-	if ids := readCgroups("/proc", 1); ids.Err != nil || len(ids.IDs) > 0 {
-		t.Errorf("the root: %+v", ids)
+	if ids, err := readCgroups("/proc", 1); err != nil || len(ids) > 0 {
+		t.Errorf("the root: %v, %v", ids, err)
 	}
-	if ids := readCgroups("/proc", 1<<60); ids.Err == nil || len(ids.IDs) == 0 {
-		t.Errorf("no such group: %+v", ids)
+	if ids, err := readCgroups("/proc", 1<<60); err == nil || len(ids) == 0 {
+		t.Errorf("no such group: %v, %v", ids, err)
 	}
 }
 

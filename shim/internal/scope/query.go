@@ -59,14 +59,14 @@ func Gather(q Query) Facts {
 	if q.Namespace {
 		return f
 	}
-	f.Cgroups = readCgroups(q.Proc, q.Cgroup)
-	f.Held = HeldSockets(q.Proc, q.WholePIDNamespace)
+	f.Cgroups, f.CgroupsErr = readCgroups(q.Proc, q.Cgroup)
+	f.Held, f.HeldErr = HeldSockets(q.Proc, q.WholePIDNamespace)
 	f.Shim = Inodes{q.Listener: true}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as
 	// the command's: the hold may then be too long, but never too short.
 	_, _ = q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {
 		if fd >= 3 {
-			f.Shim.addTarget(target)
+			f.Shim[SocketInode(target)] = true
 		}
 	})
 	var udp, unix error

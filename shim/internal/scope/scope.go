@@ -2,36 +2,30 @@ package scope
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Method is how the listeners were found.
-type Method uint8
+// Method is how the listeners were found, as in JSON.
+type Method string
 
 // The methods, best first.
 const (
-	Given       Method = 1 + iota // the ports that the user named
-	Cgroup                        // sockets of our control group, and of our processes' descriptors
-	Descriptors                   // sockets of our processes' descriptors
-	Namespace                     // all of the network namespace, neighbors' too
+	Given       Method = "ports"       // the ports that the user named
+	Cgroup      Method = "cgroup"      // sockets of our control group, and of our processes' descriptors
+	Descriptors Method = "descriptors" // sockets of our processes' descriptors
+	Namespace   Method = "namespace"   // all of the network namespace, neighbors' too
 )
-
-// String returns the method's name in JSON, "" for the zero value.
-func (m Method) String() string {
-	return [...]string{"", "ports", "cgroup", "descriptors", "namespace"}[m]
-}
 
 // Ports is a set of TCP or UDP ports.
 type Ports = tcp.Ports
 
-// Inodes is a set of sockets, by the inode numbers that /proc shows.
+// Inodes is a set of sockets, by the inode numbers that /proc shows. 0 stands for none.
 type Inodes map[uint32]bool
 
-// Has reports whether the inode is in the set. No socket has inode 0.
-func (i Inodes) Has(inode uint32) bool {
-	return i[inode] && inode != 0
-}
+// Has reports whether the inode is in the set.
+func (i Inodes) Has(inode uint32) bool { return inode != 0 && i[inode] }
 
 // Scope is the set of listeners of this container.
 type Scope struct {
@@ -55,7 +49,7 @@ type Scope struct {
 	// Why is the first error that made the lists worse.
 	Why error
 
-	cgroups map[uint64]bool
+	cgroups cgroups
 	inodes  Inodes
 }
 
@@ -81,11 +75,7 @@ func (s *Scope) Learn(more Inodes) {
 // Extend adds what a later scope has found by the same method, and returns the ports that are
 // new.
 func (s *Scope) Extend(later *Scope) (added Ports) {
-	for _, port := range later.Ports {
-		if !s.Ports.Has(port) {
-			added = append(added, port)
-		}
-	}
+	added = slices.DeleteFunc(slices.Clone(later.Ports), s.Ports.Has)
 	s.Ports = s.Ports.Union(added)
 	s.Learn(later.inodes)
 	if s.cgroups != nil {

@@ -5,46 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// Sockets are the sockets with a descriptor in our processes.
-type Sockets struct {
-	Inodes Inodes
-	Err    error // why Inodes may not be complete
-}
-
 // HeldSockets reads the descriptors of our processes: of our descendants, or of the whole
-// PID namespace; never the descriptors of lameduck itself.
-func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
-	held := Sockets{Inodes: Inodes{}}
+// PID namespace; never the descriptors of lameduck itself. The error is why sockets may be missing.
+func HeldSockets(proc procfs.Root, wholePIDNamespace bool) (Inodes, error) {
+	held := Inodes{}
 	pids, err := Processes(proc, wholePIDNamespace)
-	held.Err = err
 	for _, pid := range pids {
-		if err := held.add(proc, pid); err != nil && held.Err == nil {
-			held.Err = fmt.Errorf("cannot read the descriptors of process %d: %w", pid, err)
+		if failed := held.add(proc, pid); failed != nil && err == nil {
+			err = fmt.Errorf("cannot read the descriptors of process %d: %w", pid, failed)
 		}
 	}
-	return held
+	return held, err
 }
 
 // Processes lists our processes without lameduck: our descendants, or those of the whole PID
 // namespace. A list with an error is good, but may be incomplete.
 func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
-	if !wholePIDNamespace {
-		family, err := proc.Descendants()
-		for _, p := range family {
-			pids = append(pids, p.PID)
-		}
-		return pids, err
+	if wholePIDNamespace {
+		pids, err = proc.Processes()
+		return slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }), err
 	}
-	all, err := proc.Processes()
-	for _, pid := range all {
-		if pid != os.Getpid() {
-			pids = append(pids, pid)
-		}
+	family, err := proc.Descendants()
+	for _, p := range family {
+		pids = append(pids, p.PID)
 	}
 	return pids, err
 }
@@ -52,37 +41,27 @@ func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error)
 // add adds the sockets of a process. A process that has ended holds no socket: its
 // directory is gone; or the process is dead and has no other thread, and its directory is
 // empty or unreadable.
-func (s *Sockets) add(proc procfs.Root, pid int) error {
-	n, err := proc.EachTarget(pid, func(_ int, target []byte) { s.Inodes.addTarget(target) })
+func (i Inodes) add(proc procfs.Root, pid int) error {
+	n, err := proc.EachTarget(pid, func(_ int, target []byte) { i[SocketInode(target)] = true })
 	if err == nil && n > 0 {
 		return nil
 	}
 	p, statErr := proc.Process(pid)
 	switch {
-	case procfs.Gone(err) || procfs.Gone(statErr):
+	case procfs.Gone(err), procfs.Gone(statErr), p.Dead() && p.Threads <= 1:
 		return nil
-	case statErr == nil && p.Dead() && p.Threads <= 1:
-		return nil
-	case err == nil && statErr == nil && p.Dead():
+	case err == nil && p.Dead():
 		err = errors.New("its main thread has ended, but other threads run")
 	}
 	return err
 }
 
-// addTarget adds the socket behind a descriptor, if any.
-func (i Inodes) addTarget(target []byte) {
-	if inode, ok := SocketInode(target); ok {
-		i[inode] = true
-	}
-}
-
-// SocketInode reads "socket:[INODE]".
-func SocketInode(target []byte) (uint32, bool) {
+// SocketInode returns the inode of "socket:[INODE]", 0 of any other file.
+func SocketInode(target []byte) uint32 {
 	digits, isSocket := bytes.CutPrefix(target, []byte("socket:["))
-	digits, whole := bytes.CutSuffix(digits, []byte("]"))
-	if !isSocket || !whole {
-		return 0, false
+	inode, err := strconv.ParseUint(string(bytes.TrimSuffix(digits, []byte("]"))), 10, 32)
+	if !isSocket || err != nil {
+		return 0
 	}
-	inode, err := strconv.ParseUint(string(digits), 10, 32)
-	return uint32(inode), err == nil
+	return uint32(inode)
 }

@@ -34,8 +34,8 @@ func findUnseen(f *Facts) (found []string) {
 			note("another network namespace") // whose sockets are in other tables
 		}
 		_, _ = f.Proc.EachTarget(pid, func(fd int, target []byte) {
-			inode, isSocket := SocketInode(target)
-			if isSocket && !f.Shim.Has(inode) {
+			inode := SocketInode(target)
+			if inode != 0 && !f.Shim.Has(inode) {
 				note(socketKind(f.Proc.SocketProtocol(pid, fd)))
 			}
 		})
@@ -55,15 +55,14 @@ func socketKind(protocol string, err error) string {
 	case err != nil:
 		return "sockets of an unknown protocol"
 	}
-	switch protocol {
+	switch strings.TrimSuffix(protocol, "v6") {
 	case "AF_VSOCK":
 		return "vsock sockets"
-	case "RAW", "RAWv6":
+	case "RAW":
 		return "raw sockets"
-	case "SCTP", "SCTPv6":
+	case "SCTP":
 		return "SCTP sockets"
-	case "TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM",
-		"NETLINK", "PACKET", "ALG", "KEY", "PING", "PINGv6":
+	case "TCP", "MPTCP", "UDP", "UNIX", "UNIX-STREAM", "NETLINK", "PACKET", "ALG", "KEY", "PING":
 		return ""
 	}
 	return fmt.Sprintf("sockets of the protocol %q", protocol)

@@ -1,10 +1,10 @@
 package sockdiag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -44,24 +44,19 @@ func Open() (*Conn, error) {
 // reopen opens the socket, in place of the one that is open.
 func (c *Conn) reopen() (err error) {
 	c.Close()
-	c.fd, err = newSocket()
+	c.fd, err = newSocket(0)
 	if err != nil {
 		return err
 	}
 	limit := unix.NsecToTimeval(int64(dumpTimeout))
-	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		return fmt.Errorf("cannot limit the wait for sock_diag: %w", err)
-	}
+	err = unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)
 	// Connected to the kernel (port 0), the socket receives no messages of other
 	// processes.
-	if err := unix.Connect(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("cannot connect to sock_diag: %w", err)
-	}
-	return nil
+	return cmp.Or(err, unix.Connect(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 }
 
-func newSocket() (fd int, err error) {
-	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+func newSocket(flags int) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|flags, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return -1, fmt.Errorf("cannot open a sock_diag socket: %w", err)
 	}
@@ -103,7 +98,7 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 	}
 	r := reply{ports: q.Ports, sock: &c.sock, visit: visit}
 	for !r.done {
-		n, err := receive(c.fd, c.buf, 0)
+		n, err := receive(c.fd, c.buf)
 		if err == unix.EAGAIN {
 			return unix.ETIMEDOUT
 		}
@@ -122,21 +117,14 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 	return nil
 }
 
-// receive reads one datagram, and returns its length. A datagram longer than b is an
-// error. Without a datagram in time the error is EAGAIN. The raw system call saves the
-// allocation of the sender's address in x/sys.
-func receive(fd int, b []byte, flags int) (int, error) {
+// receive reads one datagram, and returns its length. Without a datagram in time the error is EAGAIN.
+// recvfrom(2) would tell whether the datagram is longer than b, which none is; that of x/sys allocates the
+// sender's address.
+func receive(fd int, b []byte) (n int, err error) {
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
-			uintptr(flags|unix.MSG_TRUNC), 0, 0)
-		switch {
-		case errno == unix.EINTR: // a forwarded signal
-		case errno != 0:
-			return 0, errno
-		case int(n) > len(b):
-			return 0, ErrMalformed
-		default:
-			return int(n), nil
+		n, err = unix.Read(fd, b)
+		if err != unix.EINTR { // a forwarded signal
+			return n, err
 		}
 	}
 }

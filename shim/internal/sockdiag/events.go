@@ -1,7 +1,6 @@
 package sockdiag
 
 import (
-	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,13 +32,20 @@ type Events struct {
 // sockets without ports, from now on. Linux sends no events before 4.2, and OpenEvents
 // returns no error.
 func OpenEvents(ports tcp.Ports) (*Events, error) {
-	fd, err := newSocket()
+	fd, err := newSocket(unix.SOCK_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
+	}
 	e := &Events{fd: fd, buf: make([]byte, bufferLen)}
-	if err := e.join(ports); err != nil {
-		unix.Close(fd)
+	err = e.SetPorts(ports)
+	if err == nil { // the groups are joined last, so that no event arrives unfiltered
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: destroyGroups})
+	}
+	if err != nil {
+		e.Close()
 		return nil, err
 	}
 	return e, nil
@@ -55,24 +61,7 @@ func (e *Events) SetPorts(ports tcp.Ports) error {
 		return nil
 	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	if err := unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog); err != nil {
-		return fmt.Errorf("cannot filter socket events: %w", err)
-	}
-	return nil
-}
-
-// join joins the groups last, so that no event arrives unfiltered.
-func (e *Events) join(ports tcp.Ports) error {
-	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
-		unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
-	}
-	if err := e.SetPorts(ports); err != nil {
-		return err
-	}
-	if err := unix.Bind(e.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: destroyGroups}); err != nil {
-		return fmt.Errorf("cannot join the multicast groups of socket events: %w", err)
-	}
-	return nil
+	return unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog)
 }
 
 // Close leaves the groups.
@@ -89,19 +78,20 @@ func (e *Events) FD() int { return e.fd }
 // and sockets that were never connected have events too. The socket is valid until visit
 // returns. The result lost is how many events the kernel dropped, at least 1 if any.
 func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
+	events := reply{ports: e.ports, sock: &e.sock, visit: visit}
 	for range maxEvents {
-		n, err := receive(e.fd, e.buf, unix.MSG_DONTWAIT)
-		switch {
-		case err == unix.EAGAIN:
+		n, err := receive(e.fd, e.buf)
+		switch err {
+		case nil:
+			err = events.parse(e.buf[:n])
+		case unix.EAGAIN:
 			return lost, nil
-		case err == unix.ENOBUFS:
+		case unix.ENOBUFS:
 			lost += e.newDrops() // reported once until the queue is empty
-			continue
-		case err == nil:
-			err = e.parse(e.buf[:n], visit)
+			err = nil
 		}
 		if err != nil {
-			return lost, fmt.Errorf("cannot read socket events: %w", err)
+			return lost, err
 		}
 	}
 	return lost, nil
@@ -121,14 +111,4 @@ func (e *Events) newDrops() int {
 	added := drops - e.drops
 	e.drops = drops
 	return max(int(added), 1)
-}
-
-// parse visits the sockets of one datagram.
-func (e *Events) parse(b []byte, visit func(*tcp.Socket)) error {
-	return eachMessage(b, func(m message) error {
-		if m.kind != unix.SOCK_DIAG_BY_FAMILY {
-			return nil
-		}
-		return visitSocket(m, e.ports, &e.sock, visit)
-	})
 }

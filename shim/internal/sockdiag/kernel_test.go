@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,21 +37,10 @@ func openEvents(t *testing.T, ports ...uint16) *Events {
 // next returns the next n events, and how many of them were lost.
 func next(t *testing.T, e *Events, n int) (got []tcp.Socket, lost int) {
 	t.Helper()
-	for len(got)+lost < n {
-		wait := []unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}
-		ready, err := unix.Poll(wait, int(testutil.Patience.Milliseconds()))
-		if ready == 0 {
-			t.Fatalf("%d events and %d lost, want %d", len(got), lost, n)
-		}
-		if err == unix.EINTR {
-			continue
-		}
-		some, err := e.Read(func(s *tcp.Socket) { got = append(got, *s) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		lost += some
-	}
+	testutil.Eventually(t, "events arrive", func() bool {
+		lost += testutil.Must(e.Read(func(s *tcp.Socket) { got = append(got, *s) }))
+		return len(got)+lost >= n
+	})
 	return got, lost
 }
 
@@ -201,18 +191,14 @@ func TestManySockets(t *testing.T) {
 // TestNoCarrier: what our own device drops does not count as sent again, of data and of probes.
 func TestNoCarrier(t *testing.T) {
 	c := openConn(t)
-	tc, err := exec.LookPath("tc")
-	if err != nil {
-		t.Skip(err)
-	}
 	l := listen(t, "tcp4", "127.0.0.1:0", false)
 	_, server := pair(t, l, "127.0.0.1")
-	qdisc := func(args ...string) {
-		if out, err := exec.Command(tc, append([]string{"qdisc"}, args...)...).CombinedOutput(); err != nil {
-			t.Skipf("tc qdisc %q: %v: %s", args, err, out)
+	tc := func(words string) {
+		if out, err := exec.Command("tc", strings.Fields(words)...).CombinedOutput(); err != nil {
+			t.Skipf("tc %s: %v: %s", words, err, out)
 		}
 	}
-	qdisc("add", "dev", "lo", "root", "pfifo", "limit", "0")
+	tc("qdisc add dev lo root pfifo limit 0")
 	testutil.Must(io.WriteString(server, "more"))
 	last := tcp.Socket{}
 	testutil.Eventually(t, "three tries", func() bool {
@@ -220,7 +206,7 @@ func TestNoCarrier(t *testing.T) {
 		c.Dump(Query{States: In(tcp.Established), Ports: tcp.Ports{port}, Info: true}, func(s *tcp.Socket) { last = *s })
 		return last.Info.Sent >= 6+3*4 || last.Retries > 0
 	})
-	qdisc("del", "dev", "lo", "root")
+	tc("qdisc del dev lo root")
 	if last.Retries != 0 || last.Unsent == 0 {
 		t.Errorf("%+v", last)
 	}
@@ -240,7 +226,7 @@ func TestNetlinkSockets(t *testing.T) {
 		t.Errorf("SO_RCVTIMEO = %v, want %v", time.Duration(limit.Nano()), dumpTimeout)
 	}
 	to := testutil.Must(unix.Getsockname(c.fd))
-	other := testutil.Must(newSocket())
+	other := testutil.Must(newSocket(0))
 	defer unix.Close(other)
 	if err := unix.Sendto(other, encode(unix.NLMSG_DONE, 0, nil), 0, to); err != unix.ECONNREFUSED && err != unix.EPERM {
 		t.Errorf("sending from another socket = %v, want ECONNREFUSED or EPERM", err)

@@ -26,44 +26,41 @@ type message struct {
 	payload []byte
 }
 
-// eachMessage calls handle with the messages of a datagram, until an error. Messages are aligned to four
-// bytes.
+// eachMessage calls handle with the messages of a datagram, until an error.
 func eachMessage(b []byte, handle func(message) error) error {
 	for len(b) > 0 {
 		if len(b) < headerLen {
 			return ErrMalformed
 		}
-		n := uint64(native.Uint32(b))
-		if n < headerLen || n > uint64(len(b)) {
-			return ErrMalformed
+		payload, rest, err := cut(b, headerLen, int(native.Uint32(b)))
+		if err == nil {
+			err = handle(message{native.Uint16(b[4:]), native.Uint16(b[6:]), payload})
 		}
-		m := message{kind: native.Uint16(b[4:]), flags: native.Uint16(b[6:]), payload: b[headerLen:n]}
-		if err := handle(m); err != nil {
+		if err != nil {
 			return err
 		}
-		b = b[min(align(int(n)), len(b)):]
+		b = rest
 	}
 	return nil
 }
 
-// errno returns the error of NLMSG_ERROR or NLMSG_DONE. Both begin with a negative error
-// number, or 0; NLMSG_DONE may be empty.
-func (m message) errno() error {
-	if len(m.payload) < 4 {
-		if m.kind == unix.NLMSG_DONE {
-			return nil
-		}
-		return ErrMalformed
+// cut cuts the first length bytes off b, a message or an attribute, whose header is left out. Both are
+// aligned to four bytes.
+func cut(b []byte, header, length int) (payload, rest []byte, err error) {
+	if length < header || length > len(b) {
+		return nil, nil, ErrMalformed
 	}
-	switch n := int32(native.Uint32(m.payload)); {
-	case n == 0:
-		return nil
-	case n > 0 || n < -4095: // MAX_ERRNO
-		return ErrMalformed
-	default:
-		return unix.Errno(-n)
-	}
+	return b[header:length], b[min((length+3)&^3, len(b)):], nil
 }
 
-// align rounds n up to a multiple of four: NLMSG_ALIGN and NLA_ALIGN.
-func align(n int) int { return (n + 3) &^ 3 }
+// errno returns the error of NLMSG_ERROR or NLMSG_DONE. Both begin with a negative error
+// number, or 0.
+func (m message) errno() error {
+	if len(m.payload) < 4 {
+		return ErrMalformed
+	}
+	if n := int32(native.Uint32(m.payload)); n != 0 {
+		return unix.Errno(-n)
+	}
+	return nil
+}

@@ -46,10 +46,11 @@ func socketFilter(p tcp.Ports) (program []unix.SockFilter) {
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
 	for _, span := range spans(p, nil) {
-		program = append(program,
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 2, K: uint32(span.from)},
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 1, K: uint32(span.to)},
-			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: ^uint32(0)})
+		program = append(program, []unix.SockFilter{
+			{Code: unix.BPF_JMP | unix.BPF_JGE, Jf: 2, K: uint32(span.from)},
+			{Code: unix.BPF_JMP | unix.BPF_JGT, Jt: 1, K: uint32(span.to)},
+			{Code: unix.BPF_RET, K: ^uint32(0)},
+		}...)
 	}
-	return append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0})
+	return append(program, unix.SockFilter{Code: unix.BPF_RET})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// reply parses the datagrams of a dump.
+// reply parses datagrams: those of a dump, or of events.
 type reply struct {
 	ports tcp.Ports
 	sock  *tcp.Socket // reused for each visit
@@ -23,9 +23,7 @@ func (r *reply) parseMessage(m message) error {
 	if r.done {
 		return nil
 	}
-	if m.flags&unix.NLM_F_DUMP_INTR != 0 {
-		r.interrupted = true
-	}
+	r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0
 	switch m.kind {
 	case unix.NLMSG_NOOP:
 		return nil
@@ -33,18 +31,11 @@ func (r *reply) parseMessage(m message) error {
 		r.done = true
 		return m.errno()
 	case unix.SOCK_DIAG_BY_FAMILY:
-		return visitSocket(m, r.ports, r.sock, r.visit)
-	}
-	return ErrMalformed
-}
-
-// visitSocket visits the socket of a message, if its local port is in ports.
-func visitSocket(m message, ports tcp.Ports, s *tcp.Socket, visit func(*tcp.Socket)) error {
-	if err := decodeSocket(m.payload, s); err != nil {
+		err := decodeSocket(m.payload, r.sock)
+		if err == nil && (len(r.ports) == 0 || r.ports.Has(r.sock.Local.Port())) {
+			r.visit(r.sock)
+		}
 		return err
 	}
-	if len(ports) == 0 || ports.Has(s.Local.Port()) {
-		visit(s)
-	}
-	return nil
+	return ErrMalformed
 }

@@ -29,7 +29,7 @@ func In(states ...tcp.State) (set States) {
 
 // inetDiagReq is a message with struct inet_diag_req_v2. No id asks for all sockets.
 type inetDiagReq struct {
-	unix.NlMsghdr
+	header                          unix.NlMsghdr
 	family, protocol, attributes, _ uint8
 	states                          States
 	_                               [48]byte // id
@@ -49,8 +49,8 @@ const (
 // newRequest returns, in the memory of b, a request for the sockets of a family that match q.
 func newRequest(b []byte, family uint8, q Query) []byte {
 	request := inetDiagReq{
-		NlMsghdr: unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP},
-		family:   family, protocol: unix.IPPROTO_TCP, states: q.States,
+		header: unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP},
+		family: family, protocol: unix.IPPROTO_TCP, states: q.States,
 	}
 	if q.Info {
 		request.attributes = 1 << (attrInfo - 1) // a bit for each to send with each socket

@@ -67,20 +67,21 @@ func decodeAttributes(b []byte, s *tcp.Socket, backsOff bool) error {
 		if len(b) < attrLen {
 			return ErrMalformed
 		}
-		n := int(native.Uint16(b))
-		if n < attrLen || n > len(b) {
-			return ErrMalformed
+		value, rest, err := cut(b, attrLen, int(native.Uint16(b)))
+		if err != nil {
+			return err
 		}
-		value := b[attrLen:n]
 		switch kind := native.Uint16(b[2:]); {
 		case kind == attrInfo && s.State != tcp.Listen:
-			if info := decodeInfo(value, s); backsOff && info.Backoff == 0 {
+			var info unix.TCPInfo
+			setInfo(&info, copy(bytesOf(&info), value), s)
+			if backsOff && info.Backoff == 0 {
 				s.Retries = 0
 			}
 		case kind == attrCgroup && len(value) >= 8:
 			s.Cgroup = native.Uint64(value)
 		}
-		b = b[min(align(n), len(b)):]
+		b = rest
 	}
 	return nil
 }
@@ -98,27 +99,20 @@ func addrPort(family uint8, addr [16]byte, port [2]byte) (end netip.AddrPort, ok
 	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port[:])), true
 }
 
-// decodeInfo sets Info from the part of struct tcp_info that the kernel knows: the struct has
-// only grown at its end.
-func decodeInfo(b []byte, s *tcp.Socket) (info unix.TCPInfo) {
-	known := copy(bytesOf(&info), b)
-	setInfo(&info, uintptr(known), s)
-	return info
-}
-
-// setInfo sets Info from the known bytes of a struct tcp_info. Before 4.1 Info is not known: without
+// setInfo sets Info from the known bytes of a struct tcp_info, which has only grown at its end. Before 4.1 Info is not known: without
 // bytes every connection would look unused. Before 4.19 acknowledged bytes stand for sent bytes, or no
 // request would ever seem answered; sent bytes not yet acknowledged are in Unsent.
-func setInfo(info *unix.TCPInfo, known uintptr, s *tcp.Socket) {
+func setInfo(info *unix.TCPInfo, length int, s *tcp.Socket) {
+	known := uintptr(length)
 	if known < unsafe.Offsetof(info.Bytes_received)+8 { // 4.1
 		return
 	}
 	s.HasInfo = true
 	s.Info = tcp.Info{
-		LastSent:     milliseconds(info.Last_data_sent),
-		LastReceived: milliseconds(info.Last_data_recv),
-		LastAcked:    milliseconds(info.Last_ack_recv),
-		RTT:          microseconds(info.Rtt),
+		LastSent:     time.Duration(info.Last_data_sent) * time.Millisecond,
+		LastReceived: time.Duration(info.Last_data_recv) * time.Millisecond,
+		LastAcked:    time.Duration(info.Last_ack_recv) * time.Millisecond,
+		RTT:          time.Duration(info.Rtt) * time.Microsecond,
 		PureACKs:     tcp.PureACKsUnknown,
 		Acked:        info.Bytes_acked,
 		Received:     info.Bytes_received,
@@ -126,7 +120,7 @@ func setInfo(info *unix.TCPInfo, known uintptr, s *tcp.Socket) {
 	}
 	if known >= unsafe.Offsetof(info.Data_segs_out)+4 { // 4.6
 		s.Info.NotSent = info.Notsent_bytes
-		s.Info.RTT = microseconds(info.Min_rtt)
+		s.Info.RTT = time.Duration(info.Min_rtt) * time.Microsecond
 		s.Info.Segments = info.Data_segs_in
 		s.Info.SentSegments = info.Data_segs_out
 		s.Info.PureACKs = info.Segs_out - info.Data_segs_out
@@ -138,6 +132,3 @@ func setInfo(info *unix.TCPInfo, known uintptr, s *tcp.Socket) {
 		s.Info.Resent = info.Bytes_retrans
 	}
 }
-
-func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }
-func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

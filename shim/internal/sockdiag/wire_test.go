@@ -109,7 +109,8 @@ func TestOldKernels(t *testing.T) {
 			want.Info.Resent = manyOnes
 		}
 		var got tcp.Socket
-		if decodeInfo(long[:n:n], &got); got != want {
+		var info unix.TCPInfo
+		if setInfo(&info, copy(bytesOf(&info), long[:n]), &got); got != want {
 			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, got, want)
 		}
 	}

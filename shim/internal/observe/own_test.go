@@ -13,16 +13,16 @@ import (
 )
 
 // healthCheck returns a connection of the health listener to the command.
-func healthCheck(port uint16) health.ProxiedConn {
+func healthCheck(port uint16) health.Conn {
 	target := netip.MustParseAddrPort("127.0.0.1:80")
-	return health.ProxiedConn{Local: netip.AddrPortFrom(target.Addr(), port), Target: target}
+	return health.Conn{Local: netip.AddrPortFrom(target.Addr(), port), Target: target}
 }
 
-// TestProxied: connections of the health listener that were accepted since the previous sample do
+// TestOwn: connections of the health listener that were accepted since the previous sample do
 // not count in the command's accept queue. A check may cause segments up to one sample after its end.
-func TestProxied(t *testing.T) {
+func TestOwn(t *testing.T) {
 	f := &fakeConns{}
-	p := proxied{own: f}
+	p := own{all: f}
 	for i, cells := range tables.Rows(`
 		# opened so far | open, by port | in the accept queue | of which count | segments may be theirs
 		0 |     | 2 | 2 | false
@@ -41,9 +41,6 @@ func TestProxied(t *testing.T) {
 		}
 		queue := tcp.Socket{State: tcp.Listen, Local: healthCheck(0).Target}
 		fmt.Sscan(cells[2], &queue.Unread)
-		if p.defers(&queue) != (queue.Unread > 0) {
-			t.Errorf("sample %d: deferred is %v", i, p.defers(&queue))
-		}
 		moved := p.update(trigger.Add(time.Duration(i) * time.Second))
 		p.discount(&queue)
 		if got := fmt.Sprint(queue.Unread, " ", moved); got != cells[3]+" "+cells[4] {
@@ -52,9 +49,5 @@ func TestProxied(t *testing.T) {
 	}
 	if want := trigger.Add(5*time.Second - maxEventDelay); !f.since.Equal(want) {
 		t.Errorf("asked for connections closed since %v, want %v", f.since, want)
-	}
-	var noChecks proxied
-	if p.defers(&tcp.Socket{State: tcp.Established, Unread: 1}) || noChecks.defers(&tcp.Socket{State: tcp.Listen, Unread: 1}) {
-		t.Error("a connection is deferred, or a listener without health checks")
 	}
 }
