@@ -59,15 +59,15 @@ type Asker struct {
 	figures Figures
 }
 
-// Config is which connections an Asker follows.
+// Config is which connections an Asker follows: none without a port, or Auto, in Goaway.
 type Config struct {
 	QuietFor  time.Duration // how long silence must last
 	CloseIdle bool          // kept connections are closed while they are idle
-	Goaway    []uint16      // the ports on which GOAWAY is sent instead, where HTTP/2 is spoken
+	Goaway    []uint16      // the local ports on which GOAWAY is sent instead, where HTTP/2 is spoken
 }
 
 // Auto is no port: in Config.Goaway it stands for those on which nothing but HTTP/2 is spoken.
-const Auto = 0
+const Auto uint16 = 0
 
 // New returns an Asker.
 func New(cfg Config) *Asker {

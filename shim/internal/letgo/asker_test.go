@@ -21,7 +21,6 @@ var s = world.Seconds
 
 // askerIn returns an Asker that is told about each sample of a world.
 func askerIn(w *world.World) *Asker {
-	w.CloseIdle = true
 	a := New(Config{QuietFor: cmp.Or(w.QuietFor, s(3)), CloseIdle: true})
 	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.Sample().NoneNewFor, Answer{}) }
 	w.Pause = func() time.Duration {

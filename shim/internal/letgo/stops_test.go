@@ -464,7 +464,7 @@ func (p *play) leave(l *line) {
 // hold plays the hold and what follows.
 func (p *play) hold(closeIdle bool) {
 	const ceiling, searches = 49 * time.Second, time.Second
-	cfg := traffic.Config{QuietFor: s(4), MaxSilence: s(30), Poll: s(4) / 12, CloseIdle: closeIdle}
+	cfg := traffic.Config{QuietFor: s(4), MaxSilence: s(30), Poll: s(4) / 12}
 	h, asker := world.NewHold(cfg), New(Config{QuietFor: cfg.QuietFor, CloseIdle: true})
 	var searching time.Duration
 	for at := time.Duration(0); ; {

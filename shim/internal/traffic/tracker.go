@@ -19,12 +19,7 @@ type Config struct {
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
 	Until       stop.Reason // the condition of the hold, for Sample.Cause; "": as stop.Quiet
-	CloseIdle   bool        // kept connections are closed while they are idle: see package letgo
-	Goaway      []uint16    // the local ports on whose connections GOAWAY is sent, or AutoGoaway
 }
-
-// AutoGoaway in Config.Goaway stands for the ports on which HTTP/2 is spoken, and nothing else.
-const AutoGoaway uint16 = 0
 
 // Ledger returns the configuration of the ledger whose samples are judged.
 func (c *Config) Ledger(start time.Time) ledger.Config {
