@@ -22,7 +22,7 @@ var s = world.Seconds
 // askerIn returns an Asker that is told about each sample of a world.
 func askerIn(w *world.World) *Asker {
 	a := New(Config{QuietFor: cmp.Or(w.QuietFor, s(3)), CloseIdle: true})
-	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.Sample().NoneNewFor, Answer{}) }
+	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.NoneNewFor, Answer{}) }
 	w.Pause = func() time.Duration {
 		if a.Watching() {
 			return s(0.025)
@@ -207,11 +207,11 @@ func TestServerKeepsClosed(t *testing.T) {
 	mayClose(4, false)
 	kept.Unread = 5
 	mayClose(4.04, false)
-	if n := tr.Sample().AtRisk; n != 1 {
+	if n := tr.AtRisk; n != 1 {
 		t.Errorf("%d requests are at risk, want 1", n)
 	}
 	mayClose(5.4, false)
-	if got := tr.Sample(); got.AtRisk != 0 || got.LeftOut.GivenUp != 1 {
+	if got := tr; got.AtRisk != 0 || got.LeftOut.GivenUp != 1 {
 		t.Errorf("%d requests are at risk, %d given up, want 0 and 1", got.AtRisk, got.LeftOut.GivenUp)
 	}
 	kept.State = tcp.TimeWait

@@ -188,7 +188,7 @@ func TestPauses(t *testing.T) {
 		}
 		a := New(Config{QuietFor: s(4), Goaway: []uint16{80}})
 		w.Then = func(h *world.Hold, _ time.Duration) {
-			a.updateAndAnswer(h.Latest, h.Sample().NoneNewFor, Answer{HTTP2: true})
+			a.updateAndAnswer(h.Latest, h.NoneNewFor, Answer{HTTP2: true})
 		}
 		w.Pause = func() time.Duration { return s(0.025) }
 		longest, shortest := time.Duration(0), time.Hour

@@ -470,7 +470,7 @@ func (p *play) hold(closeIdle bool) {
 	for at := time.Duration(0); ; {
 		p.run(at)
 		p.sample(h, asker.AwaitsClients())
-		sample := h.Sample()
+		sample := &h.Sample
 		if closeIdle {
 			asker.updateAndAnswer(h.Latest, sample.NoneNewFor, Answer{})
 		}

@@ -270,8 +270,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 
 // judge judges a sample.
 func (s *Sampler) judge(sample *ledger.Sample) {
-	s.tracker.Judge(sample, s.asker.Silence())
-	s.snapshot.Sample = s.tracker.Sample()
+	s.snapshot.Sample = s.tracker.Judge(sample, s.asker.Silence())
 	if len(s.cfg.Letgo.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}

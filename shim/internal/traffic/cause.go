@@ -21,12 +21,12 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 	if !t.recent(at) {
 		return
 	}
-	latest := &t.active
+	latest := &t.lastActive
 	if found := t.seriesOf(c); found.period() > 0 {
 		if t.leavesOut(found) {
 			return
 		}
-		latest = &t.probing
+		latest = &t.lastProbe
 	}
 	if *latest == nil || at > t.relevant((*latest).Activity) {
 		*latest = c
@@ -39,26 +39,26 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 func (f *fold) cause(waiting Cause) Cause {
 	latest := f.relevant(f.activity)
 	isActive := f.recent(latest)
-	now := f.sample.At
+	now := f.sockets.At
 	switch {
 	case f.InFlight > 0 && f.cfg.Until != stop.Settled && (!isActive || f.silentSince(f.oldest.Moved)):
 		oldest := causeOf(f.oldest, Requests, now)
 		oldest.Connections = f.InFlight
 		return oldest
-	case isActive && f.isRecent(f.active):
-		return f.lastActivity(f.active)
-	case isActive && f.isRecent(f.probing):
-		return f.lastActivity(f.probing)
+	case isActive && f.isRecent(f.lastActive):
+		return f.lastActivity(f.lastActive)
+	case isActive && f.isRecent(f.lastProbe):
+		return f.lastActivity(f.lastProbe)
 	case isActive: // missed, or not shown by the source
-		return Cause{Kind: Bytes, At: f.sample.Time(latest)}
+		return Cause{Kind: Bytes, At: f.sockets.Time(latest)}
 	case waiting.Connections > 0:
 		waiting.At = now
 		return waiting
 	case f.cfg.Until == stop.Drained && f.lasting.Connections > 0:
 		f.lasting.At = now
 		return f.lasting
-	case f.latest.Cause.Kind == NewConnections && f.seriesOf(f.active).period() > 0: // as is known by now
-		return f.lastActivity(f.active)
+	case f.latest.Cause.Kind == NewConnections && f.seriesOf(f.lastActive).period() > 0: // as is known by now
+		return f.lastActivity(f.lastActive)
 	}
 	return f.latest.Cause
 }
@@ -74,7 +74,7 @@ func causeOf(c *ledger.Conn, kind CauseKind, at time.Time) Cause {
 // lastActivity returns the latest activity on a connection as a cause.
 func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 	at := t.relevant(c.Activity)
-	cause := causeOf(c, Bytes, t.sample.Time(at))
+	cause := causeOf(c, Bytes, t.sockets.Time(at))
 	period := t.seriesOf(c).period()
 	switch {
 	case period > 0:

@@ -1,19 +1,20 @@
 package traffic
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Judge judges a sample. On connections that were shut no byte must have moved for shutSilence.
-// The sample is read until the next call.
-func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
+// Judge judges a sample. On connections that were shut no byte must have moved for shutSilence. An
+// incomplete sample meets no condition. The sample is read until the next call.
+func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample {
 	if sample.Now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
 		t.progressAt = sample.Now
 	}
-	t.sample = sample
+	t.sockets = sample
 	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections}}
 	for i := range sample.Others {
 		f.addOther(&sample.Others[i])
@@ -29,8 +30,13 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
 	} else {
 		f.finish(shutSilence)
 	}
-	t.latest.Accepted = t.arrivals.accepted
-	t.latest.More = t.latest.More || !sample.MissedAt.IsZero()
+	next := &t.latest
+	next.Accepted = t.arrivals.accepted
+	next.More = next.More || !sample.MissedAt.IsZero()
+	t.arrivals.perSecond.Add(sample.Now-trigger, 0)
+	next.PerSecond = slices.Clone(t.arrivals.perSecond)
+	next.Patterns, next.LeftOut.Probes = t.patterns()
+	return *next
 }
 
 // addOther adds a socket that is no connection.
@@ -50,7 +56,7 @@ func (f *fold) addOther(s *ledger.Other) {
 
 // addConn adds a connection. The program has made progress if it has read or sent a byte.
 func (f *fold) addConn(c *ledger.Conn) {
-	now := f.sample.Now
+	now := f.sockets.Now
 	if c.Served {
 		f.progressAt = now
 	}
@@ -113,7 +119,7 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	case c.Shut || c.Notified:
 		t.closed.Add(activity{Opened: c.Opened})
 		t.shut = max(t.shut, c.Moved)
-	case c.Opened == 0 || t.sample.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
+	case c.Opened == 0 || t.sockets.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
 		t.closed.Add(c.Activity)
 	default:
 		t.addToSeries(c, came)
@@ -126,10 +132,10 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 func (f *fold) finish(shutSilence time.Duration) {
 	waiting := f.longestQueue()
 	if waiting.Connections == 0 && !f.unread || f.bytesUnknown || f.latest.Incomplete {
-		f.progressAt = f.sample.Now
+		f.progressAt = f.sockets.Now
 	}
-	now := f.sample.Now
-	if f.sample.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
+	now := f.sockets.Now
+	if f.sockets.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
 		if now >= f.comeBackUntil() {
 			f.turnedAwayFrom = now
 		}
@@ -141,20 +147,20 @@ func (f *fold) finish(shutSilence time.Duration) {
 	others := f.addSeries()
 	f.conclude(others.Opened, shutSilence)
 	f.Moved = max(f.Moved, f.shutAt)
-	f.LastNew = f.sample.Time(f.Opened)
-	f.LastByte = f.sample.Time(f.Moved)
-	f.LastOther = f.sample.Time(others.Opened)
-	f.LastUse = f.sample.Time(others.Moved)
+	f.LastNew = f.sockets.Time(f.Opened)
+	f.LastByte = f.sockets.Time(f.Moved)
+	f.LastOther = f.sockets.Time(others.Opened)
+	f.LastUse = f.sockets.Time(others.Moved)
 	f.Cause = f.cause(waiting)
 	f.More = f.latest.More
 	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
 	f.LeftOut.Bare += f.bare
 	f.ListenedAt, f.ServedAt = f.latest.ListenedAt, f.latest.ServedAt
 	if f.listens {
-		f.ListenedAt = f.sample.At
+		f.ListenedAt = f.sockets.At
 	}
 	if !f.NoSockets {
-		f.ServedAt = f.sample.At
+		f.ServedAt = f.sockets.At
 	}
 	f.latest = f.Sample
 }
@@ -163,14 +169,14 @@ func (f *fold) finish(shutSilence time.Duration) {
 // any if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
 func (f *fold) longestQueue() (longest Cause) {
-	for i := range f.sample.Others {
-		s := &f.sample.Others[i]
+	for i := range f.sockets.Others {
+		s := &f.sockets.Others[i]
 		n := int(s.Unread)
 		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
 		port := s.Local.Port()
 		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
 			longest = Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, Connections: n}
-			f.queuedAt = f.sample.Now
+			f.queuedAt = f.sockets.Now
 		}
 	}
 	return longest
@@ -179,13 +185,13 @@ func (f *fold) longestQueue() (longest Cause) {
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
 	a := &f.arrivals
-	rest := &f.sample.Rest
-	now := f.sample.Now
-	if f.sample.NewSource { // connections may have come between the last sample of the former source and now
+	rest := &f.sockets.Rest
+	now := f.sockets.Now
+	if f.sockets.NewSource { // connections may have come between the last sample of the former source and now
 		f.queuedAt = now
 	}
 	if !rest.MissedAt.IsZero() {
-		f.markActive(f.sample.Moment(rest.MissedAt))
+		f.markActive(f.sockets.Moment(rest.MissedAt))
 	}
 	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
 		f.Add(both(now))

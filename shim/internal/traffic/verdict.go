@@ -51,7 +51,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	latest.Add(both(f.queuedAt))
 	v := &f.Verdict
 	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
-	v.Settled = f.silentSince(latest.Opened) && f.sample.Now >= f.comeBackUntil()
+	v.Settled = f.silentSince(latest.Opened) && f.sockets.Now >= f.comeBackUntil()
 	v.Quiet = v.Settled && f.silentSince(latest.Moved) && f.silence(f.shutAt) >= shutSilence && f.InFlight == 0
 	v.Drained = v.Quiet && f.lasting.Connections == 0 && !f.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
@@ -62,7 +62,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
 	v.Active = f.recent(max(latest.Opened, latest.Moved, f.shutAt)) || f.InFlight > 0
 	v.NoSockets = !f.listens && f.Open == 0 && f.InFlight == 0
-	v.Stuck = !f.served && f.sample.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
+	v.Stuck = !f.served && f.sockets.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
 // count adds an open connection.
@@ -72,8 +72,8 @@ func (f *fold) count(c *ledger.Conn) {
 	switch {
 	case c.Accepted:
 		f.acceptedOn[c.Local.Port()] = true
-		if !c.Before.Accepted && !f.sample.Baseline {
-			f.progressAt = f.sample.Now
+		if !c.Before.Accepted && !f.sockets.Baseline {
+			f.progressAt = f.sockets.Now
 		}
 	default:
 		f.queued = c.Remote.Addr()
@@ -84,7 +84,7 @@ func (f *fold) count(c *ledger.Conn) {
 	if f.recent(c.Moved) {
 		f.InUse++
 		if isStream(c) {
-			f.streamed = f.sample.Now
+			f.streamed = f.sockets.Now
 		}
 	}
 	if c.State == tcp.Established {
@@ -121,7 +121,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if silent := f.sample.Now - c.Moved; isStream(c) && silent < time.Second ||
+		if silent := f.sockets.Now - c.Moved; isStream(c) && silent < time.Second ||
 			ledger.Streams(c, silent) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
 			f.Longest = max(f.Longest, c.Info.LastReceived)

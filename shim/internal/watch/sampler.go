@@ -82,8 +82,7 @@ func (s *sampler) run() {
 }
 
 func (s *sampler) judge(next *ledger.Sample) {
-	s.traffic.Judge(next, s.cfg.Traffic.QuietFor)
-	s.latest.Sample = s.traffic.Sample()
+	s.latest.Sample = s.traffic.Judge(next, s.cfg.Traffic.QuietFor)
 	s.latest.cost = s.cost.Judge(next, s.latest.Patterns)
 }
 

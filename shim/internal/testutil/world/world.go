@@ -127,7 +127,8 @@ func (l *Life) closed(read time.Duration) Closed {
 
 // Hold is a ledger with the judgment of its samples.
 type Hold struct {
-	*traffic.Tracker
+	traffic.Sample
+	tracker     *traffic.Tracker
 	Ledger      *ledger.Ledger
 	Latest      *ledger.Sample
 	ShutSilence time.Duration
@@ -135,13 +136,13 @@ type Hold struct {
 
 // NewHold returns a Hold that has seen nothing.
 func NewHold(cfg traffic.Config) *Hold {
-	return &Hold{traffic.New(cfg), ledger.New(cfg.Ledger(Start)), nil, cfg.QuietFor}
+	return &Hold{tracker: traffic.New(cfg), Ledger: ledger.New(cfg.Ledger(Start)), ShutSilence: cfg.QuietFor}
 }
 
 // End ends a sample of the ledger.
 func (h *Hold) End(rest ledger.Rest) {
 	h.Latest = h.Ledger.End(rest)
-	h.Judge(h.Latest, h.ShutSilence)
+	h.Sample = h.tracker.Judge(h.Latest, h.ShutSilence)
 }
 
 // World is a set of connections, and how samples show the connections.
@@ -191,7 +192,7 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 			}
 		}
 		w.Sample(h, now, closed...)
-		if cond(h.Sample().Verdict) {
+		if cond(h.Verdict) {
 			return now, h
 		}
 	}
