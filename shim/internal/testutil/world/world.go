@@ -155,17 +155,18 @@ type World struct {
 	Then   func(h *Hold, now time.Duration) // called after each sample
 	Pause  func() time.Duration             // between two samples, in place of Config.Poll
 
-	Incomplete Span      // the samples that are
-	Queue      []float64 // so many connections are in the listener's queue, and until when
-	Missed     Span      // when connections may have been missed
-	ProcNet    Span      // when samples come from /proc/net, which has neither tcp_info nor cookies
-	source     bool      // the latest did
-	Counted    []Move    // Rest.Accepted
-	Opened     []Move    // Rest.Opened
-	Segments   bool      // Rest.Segments
-	Resets     uint64    // Rest.Resets
-	Uncounted  error     // Rest.Uncounted
-	TurnedAway []Span    // Rest.TurnedAway
+	Incomplete Span          // the samples that are
+	Queue      []float64     // so many connections are in the listener's queue, and until when
+	Missed     Span          // when connections may have been missed
+	ProcNet    Span          // when samples come from /proc/net, which has neither tcp_info nor cookies
+	source     bool          // the latest did
+	read       time.Duration // when events were read last
+	Counted    []Move        // Rest.Accepted
+	Opened     []Move        // Rest.Opened
+	Segments   bool          // Rest.Segments
+	Resets     uint64        // Rest.Resets
+	Uncounted  error         // Rest.Uncounted
+	TurnedAway []Span        // Rest.TurnedAway
 }
 
 // Span is a length of time, without its end.
@@ -181,17 +182,9 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 	for i := range w.Lives {
 		w.Lives[i].ID = uint64(i + 1)
 	}
-	ends := slices.Clone(w.Lives)
-	slices.SortStableFunc(ends, func(a, b Life) int { return cmp.Compare(a.Close, b.Close) })
 	h := NewHold(w.Config)
 	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
-		var closed []Closed
-		for ; len(ends) > 0 && ends[0].Close <= now-w.Late; ends = ends[1:] {
-			if l := ends[0]; w.Events && l.Close > 0 && !l.Shown.Unreported {
-				closed = append(closed, l.closed(l.Close+w.Late))
-			}
-		}
-		w.Sample(h, now, closed...)
+		w.Sample(h, now)
 		if cond(h.Verdict) {
 			return now, h
 		}
@@ -206,7 +199,20 @@ func (w *World) pause() time.Duration {
 	return w.Poll
 }
 
-// Sample shows all that is open.
+// closed returns the events of the ends that are read up to a time, in the order of the ends.
+func (w *World) closed(now time.Duration) (events []Closed) {
+	for i := range w.Lives {
+		l := &w.Lives[i]
+		if read := l.Close + w.Late; w.Events && l.Close > 0 && !l.Shown.Unreported && w.read < read && read <= now {
+			events = append(events, l.closed(read))
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Closed) int { return a.At.Compare(b.At) })
+	w.read = now
+	return events
+}
+
+// Sample shows all that is open, and the ends that are read by now.
 func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 	if is := w.ProcNet.has(now); is != w.source {
 		w.source = is
@@ -227,6 +233,7 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 			h.Ledger.Observe(&sock, ledger.Clients)
 		}
 	}
+	closed = append(closed, w.closed(now)...)
 	for i := range closed {
 		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
 	}
