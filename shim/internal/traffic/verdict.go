@@ -72,7 +72,7 @@ func (f *fold) count(c *ledger.Conn) {
 	switch {
 	case c.Accepted:
 		f.acceptedOn[c.Local.Port()] = true
-		if !c.Before.Accepted && !f.sockets.Baseline {
+		if !c.Before.Accepted {
 			f.progressAt = f.sockets.Now
 		}
 	default:
@@ -121,8 +121,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if silent := f.sockets.Now - c.Moved; isStream(c) && silent < time.Second ||
-			ledger.Streams(c, silent) || c.Notified && f.recent(c.Moved) {
+		if ledger.Streams(c, f.sockets.Now-c.Moved) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
 			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
