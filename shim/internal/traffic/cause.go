@@ -39,10 +39,9 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 func (f *fold) cause(waiting Cause) Cause {
 	latest := f.relevant(f.activity)
 	isActive := f.recent(latest)
-	now := f.sockets.At
 	switch {
 	case f.InFlight > 0 && f.cfg.Until != stop.Settled && (!isActive || f.silentSince(f.oldest.Moved)):
-		oldest := causeOf(f.oldest, Requests, now)
+		oldest := causeOf(f.oldest, Requests, f.sockets.At)
 		oldest.Connections = f.InFlight
 		return oldest
 	case isActive && f.isRecent(f.lastActive):
@@ -52,10 +51,8 @@ func (f *fold) cause(waiting Cause) Cause {
 	case isActive: // missed, or not shown by the source
 		return Cause{Kind: Bytes, At: f.sockets.Time(latest)}
 	case waiting.Connections > 0:
-		waiting.At = now
 		return waiting
 	case f.cfg.Until == stop.Drained && f.lasting.Connections > 0:
-		f.lasting.At = now
 		return f.lasting
 	case f.latest.Cause.Kind == NewConnections && f.seriesOf(f.lastActive).period() > 0: // as is known by now
 		return f.lastActivity(f.lastActive)

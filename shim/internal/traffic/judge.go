@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,7 +16,7 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample
 		t.progressAt = sample.Now
 	}
 	t.sockets = sample
-	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections}}
+	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections, At: sample.At}}
 	for i := range sample.Others {
 		f.addOther(&sample.Others[i])
 	}
@@ -60,30 +61,28 @@ func (f *fold) addConn(c *ledger.Conn) {
 	if c.Served {
 		f.progressAt = now
 	}
+	f.countNew(c)
 	switch c.Fate {
 	case ledger.Shown:
-		f.countNew(c, now)
 		f.count(c)
 		f.countRequest(c)
 		f.noteActivity(c)
 	case ledger.Closed:
-		f.countNew(c, c.Ended)
 		f.addClosed(c)
 	case ledger.Missing: // that may be activity
 		f.addActivity(c, activity{Opened: c.Opened, Moved: now})
 	case ledger.Lost:
-		f.countNew(c, now)
 		f.forget(c, c.Opened)
 		f.progressAt = now // perhaps
 	}
 }
 
 // countNew counts a connection that has come, and notes its first bytes.
-func (t *Tracker) countNew(c *ledger.Conn, at moment) {
+func (t *Tracker) countNew(c *ledger.Conn) {
 	a := &t.arrivals
 	if c.First && c.New {
 		a.shown++
-		a.count(at-trigger, a.shown)
+		a.count(cmp.Or(c.Ended, t.sockets.Now)-trigger, a.shown)
 	}
 	if c.Opened == 0 || c.Before.Opened != 0 {
 		return
@@ -142,7 +141,7 @@ func (f *fold) finish(shutSilence time.Duration) {
 		f.turnedAwayAt = now
 	}
 	if waiting.Connections == 0 && now < f.comeBackUntil() {
-		waiting = Cause{Kind: AcceptQueue, Peer: f.queued, Connections: 1}
+		waiting = f.waiting(0, 1)
 	}
 	others := f.addSeries()
 	f.conclude(others.Opened, shutSilence)
@@ -165,6 +164,11 @@ func (f *fold) finish(shutSilence time.Duration) {
 	f.latest = f.Sample
 }
 
+// waiting returns as a cause that clients wait for the program.
+func (f *fold) waiting(port uint16, n int) Cause {
+	return Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, At: f.sockets.At, Connections: n}
+}
+
 // longestQueue returns the longest accept queue in which connections wait for the program, without
 // any if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
@@ -175,7 +179,7 @@ func (f *fold) longestQueue() (longest Cause) {
 		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
 		port := s.Local.Port()
 		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
-			longest = Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, Connections: n}
+			longest = f.waiting(port, n)
 			f.queuedAt = f.sockets.Now
 		}
 	}
@@ -214,24 +218,23 @@ func (t *Tracker) markActive(at moment) {
 // addSeries adds the closed connections to the sample, but for what is left out, and returns the
 // activity without possible health probes.
 func (f *fold) addSeries() (others activity) {
-	before := f.activity
-	f.Add(f.closed)
-	f.shutAt = max(f.shutAt, f.shut)
-	others = f.activity
 	n := 0
 	for _, found := range f.probes {
-		latest, leftOut := found.counted(f.cfg.Probes, f.cfg.QuietFor)
-		if leftOut {
+		if f.leavesOut(found) {
 			n++
 		}
-		f.Add(latest)
-		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
-		others.Add(other)
 	}
 	if n > maxProbes && f.cfg.Probes == IgnoreProbesPatiently {
 		f.cfg.Probes = CountProbes
-		f.activity = before
-		return f.addSeries()
+	}
+	f.Add(f.closed)
+	f.shutAt = max(f.shutAt, f.shut)
+	others = f.activity
+	for _, found := range f.probes {
+		latest, _ := found.counted(f.cfg.Probes, f.cfg.QuietFor)
+		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
+		f.Add(latest)
+		others.Add(other)
 	}
 	return others
 }

@@ -97,7 +97,7 @@ func (f *fold) count(c *ledger.Conn) {
 		f.lasting.Connections++
 		f.lasting.Peer = c.Remote.Addr()
 	}
-	if c.New && ledger.ReceivedNothing(&c.Socket) {
+	if c.New && c.Opened == 0 {
 		f.LeftOut.Bare++
 	}
 	f.unsent = f.unsent || c.Unsent > 0 && !isGone
