@@ -258,7 +258,7 @@ func (l *Ledger) addMissing() {
 		switch {
 		case c.Seen == y.Now && c.Fate < Closed:
 		case c.Fate >= Closed || c.Seen == 0:
-			if y.Now != c.Listed && (!c.isMade && c.Fate != Lost || y.Now-c.Listed >= decidedFor) {
+			if y.Now != c.Listed && (!c.decision.isMade && c.Fate != Lost || y.Now-c.Listed >= decidedFor) {
 				delete(l.conns, id)
 			}
 		default:
@@ -302,7 +302,7 @@ func (l *Ledger) Decide(s *tcp.Socket, isOwn bool) {
 // Decided returns what was decided about a socket.
 func (l *Ledger) Decided(s *tcp.Socket) (isOwn, isMade bool) {
 	if c := l.conns[s.Cookie]; c != nil && s.Cookie != 0 {
-		return c.isOwn, c.isMade
+		return c.decision.isOwn, c.decision.isMade
 	}
 	return false, false
 }

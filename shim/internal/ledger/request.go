@@ -219,8 +219,7 @@ func (c *Conn) NoteShut() { c.Shut = true }
 func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
 	before := *c
 	before.Socket = *now
-	before.Received = max(c.Received, now.Info.Received)
-	before.Sent = max(c.Sent, now.Info.Sent-min(now.Info.Resent, now.Info.Sent))
+	before.Received, before.Sent = c.counters(now)
 	before.judge(usual)
 	c.Request, c.request = before.Request, before.request
 	c.request.out += uint64(n)
