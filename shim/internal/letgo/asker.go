@@ -84,7 +84,7 @@ func (a *Asker) Figures() Figures {
 	}
 	for _, k := range a.kept {
 		if k.server.way == closing && a.inUseLately(k) {
-			proof := k.server.limits[0].proof
+			proof := k.server.usual.proof
 			of := NeverIdle
 			switch {
 			case !k.isNear():
@@ -168,7 +168,8 @@ func (a *Asker) follow(c *ledger.Conn) {
 			break
 		}
 		shown, idle := k.update(a.now)
-		k.server.limits.note(a.now, shown, idle)
+		k.server.usual.note(a.now, shown, idle)
+		k.server.hot.note(a.now, shown, idle)
 		if k.asked() && k.In.Bytes > 0 {
 			a.addRequests(1)
 		}
@@ -206,7 +207,7 @@ func (a *Asker) maySoonAsk(k *Kept) bool {
 	case notice:
 		return k.Accepted && k.HasInfo
 	case closing:
-		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.limits[0].idle < a.cfg.QuietFor
+		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.usual.idle < a.cfg.QuietFor
 	}
 	return false
 }
@@ -286,7 +287,8 @@ func (a *Asker) idle() (may []*Kept) {
 	for i, k := range idle {
 		isEnd := min(i, len(idle)-1-i) < end
 		isReserved := isEnd && k.idleFor() < rarelyIdle
-		if !isReserved && k.isNear() && k.server.limits.permits(k, waited >= waitForAll) {
+		isLongIdle := k.server.usual.permits(k) || waited >= waitForAll && k.server.hot.permits(k)
+		if !isReserved && isLongIdle && k.isNear() {
 			may = append(may, k)
 		}
 	}

@@ -47,20 +47,10 @@ func (a *Asker) updateAndAnswer(sample *ledger.Sample, noneNewFor time.Duration,
 	}
 }
 
-// limitsOf returns the limits of the server on a port, or others if none is followed.
-func (a *Asker) limitsOf(port uint16) *limits {
-	for at, y := range a.servers {
-		if at.Port() == port {
-			return &y.limits
-		}
-	}
-	return &limits{}
-}
-
 // setProof sets the proofs of all servers.
 func (a *Asker) setProof(usual, hot float64) {
 	for _, y := range a.servers {
-		y.limits[0].proof, y.limits[1].proof = usual, hot
+		y.usual.proof, y.hot.proof = usual, hot
 	}
 }
 
@@ -120,9 +110,10 @@ func TestAsker(t *testing.T) {
 			seconds, _ := strconv.ParseFloat(at, 64)
 			w.Until(s(seconds), world.Conditions["any"])
 
-			k, p := a.byCookie(1), a.limitsOf(80)
+			k := a.byCookie(1)
+			p := &k.server.usual
 			got := fmt.Sprintf("asked=%v watching=%v near=%v pause=%v proof=%v limit=%v",
-				isAsked, a.Watching(), k.isNear(), k.pause, math.Round(p[0].proof), p[0].idle.Truncate(time.Millisecond))
+				isAsked, a.Watching(), k.isNear(), k.pause, math.Round(p.proof), p.idle.Truncate(time.Millisecond))
 			a.setProof(options.Proof, options.Hot)
 			if options.Waited > 0 {
 				a.asked.at = a.now - options.Waited

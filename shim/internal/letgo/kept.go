@@ -24,7 +24,7 @@ type Kept struct {
 	answer uint64        // bytes sent since the last request
 	pause  time.Duration // the longest in an answer, an eighth less for each without
 
-	parting
+	parting parting
 }
 
 // asked reports whether the client was asked to choose again.

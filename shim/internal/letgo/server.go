@@ -14,8 +14,11 @@ type Server struct {
 	At    netip.AddrPort
 	Known *ledger.Conn // a connection to it
 	Answer
-	way    way
-	limits limits
+	way way
+
+	// For connections that are idle at times, and for those that are never idle for so long: the last of a
+	// pool, which have all its requests.
+	usual, hot limit
 }
 
 // Answer is what a server speaks, as it has answered to connections of lameduck's own.
@@ -110,7 +113,7 @@ func (y *Server) Moves() bool { return y.way == notice }
 func (a *Asker) serverOf(c *ledger.Conn) *Server {
 	y := a.servers[c.Local]
 	if y == nil {
-		y = &Server{At: c.Local, Known: c, limits: limits{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}}}
+		y = &Server{At: c.Local, Known: c, usual: limit{idle: minIdle}, hot: limit{idle: hotIdle, proof: -enoughCycles}}
 		a.servers[c.Local] = y
 		a.unasked = append(a.unasked, y)
 	}
