@@ -103,51 +103,6 @@ func socket(cookie uint64) tcp.Socket {
 	}
 }
 
-// TestStreams: what goes on has paused for 50 ms or more between two bytes sent, since the last byte received,
-// and is not silent for longer now. A sample is what was received and sent, and milliseconds before, and
-// samples are 250 ms apart.
-func TestStreams(t *testing.T) {
-	for _, cells := range tables.Rows(`
-		# samples | with the last byte so long ago, is it a stream?
-		in@200 out@10 out@10     | 200 yes
-		in@200 out@10 out@10     | 240 yes
-		in@200 out@10 out@10     | 260 no
-		in@200,out@10 out@10     | 20 yes
-		in@200,out@10            | 20 no
-		in@200,out@100 out@310   | 20 no
-		in@200,out@100 out@290   | 20 yes
-		in@200 out@10 out@10 in@5     | 5 no
-		in@200 out@10 out@10 in@50,out@5 | 5 no
-		out@10 out@10            | 20 yes
-	`) {
-		l := New(Config{})
-		s := socket(5)
-		s.Info.Received, s.Info.Sent = 0, 0
-		for i, what := range strings.Fields("- " + cells[0]) {
-			for part := range strings.SplitSeq(what, ",") {
-				kind, text, _ := strings.Cut(part, "@")
-				n, _ := strconv.Atoi(text)
-				switch age := time.Duration(n) * time.Millisecond; kind {
-				case "in":
-					s.Info.Received, s.Info.Segments, s.Info.LastReceived = s.Info.Received+9, s.Info.Segments+1, age
-				case "out":
-					s.Info.Sent, s.Info.LastSent = s.Info.Sent+9, age
-				}
-			}
-			l.Begin(time.Time{}.Add(time.Duration(i+1) * time.Second / 4))
-			l.Observe(&s, Clients)
-			l.End(Rest{})
-			s.Info.LastReceived += time.Second / 4
-			s.Info.LastSent += time.Second / 4
-		}
-		text, want, _ := strings.Cut(cells[1], " ")
-		silent, _ := strconv.Atoi(text)
-		if got := Streams(l.sample.Conns[0], time.Duration(silent)*time.Millisecond); got != (want == "yes") {
-			t.Errorf("%s: %v: %+v", cells[0], got, l.sample.Conns[0])
-		}
-	}
-}
-
 // TestDecided: a decision outlives the connection by five seconds, for a late event, and as long as
 // the kernel keeps something of it. What has no cookie cannot be told from others.
 func TestDecided(t *testing.T) {

@@ -221,7 +221,7 @@ func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
 	before.Socket = *now
 	before.Received, before.Sent = c.counters(now)
 	before.judge(usual)
-	c.Request, c.request = before.Request, before.request
+	c.request = before.request
 	c.request.out += uint64(n)
 	c.Sent += uint64(n)
 	c.Notified = true

@@ -148,14 +148,15 @@ func TestAsked(t *testing.T) {
 			a.setProof(enoughCycles, 0)
 			continue
 		}
+		at, _ := strconv.ParseFloat(cells[0], 64)
 		for event := range strings.FieldsSeq(cells[1]) {
 			name, value, _ := strings.Cut(event, "=")
 			id, word, isLife := strings.Cut(event, ".")
 			n, _ := strconv.Atoi(cmp.Or(value, id))
 			switch {
 			case name == "ask":
-				k := a.byCookie(n)
-				a.NoteAsked(k, &k.Socket)
+				k, now := a.byCookie(n), w.Lives[n-1].At(s(at))
+				a.NoteAsked(k, &now)
 			case name == "silent":
 				l := &w.Lives[n-1]
 				l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
@@ -172,7 +173,6 @@ func TestAsked(t *testing.T) {
 				w.Lives[n-1].Set(word)
 			}
 		}
-		at, _ := strconv.ParseFloat(cells[0], 64)
 		w.Sample(h, s(at))
 		var may, now, idle []string
 		for _, k := range a.kept {
@@ -192,9 +192,9 @@ func TestAsked(t *testing.T) {
 		slices.Sort(now)
 		p := a.clientAt(w.Lives[0].At(0).Remote.Addr())
 		f := a.Figures()
-		check(t, scene+" at "+cells[0], fmt.Sprintf("may=%s now=%s idle=%s left=%d reset=%d closed=%d notified=%d back=%d watching=%v awaits=%v at-risk=%d given-up=%d",
+		check(t, scene+" at "+cells[0], fmt.Sprintf("may=%s now=%s idle=%s left=%d reset=%d closed=%d notified=%d back=%d watching=%v awaits=%v at-risk=%d given-up=%d in-flight=%d in-use=%d",
 			strings.Join(may, ","), strings.Join(now, ","), strings.Join(idle, ","), p.left, p.reset, f.Closed, f.Notified, f.CameBack,
-			a.Watching(), a.AwaitsClients(), h.AtRisk, h.LeftOut.GivenUp), cells[2])
+			a.Watching(), a.AwaitsClients(), h.AtRisk, h.LeftOut.GivenUp, h.InFlight, h.InUse), cells[2])
 	}
 }
 
