@@ -51,7 +51,6 @@ type Sample struct {
 type Other struct {
 	tcp.Socket
 	Side Side
-	Of   *Conn     // the connection of which this is left, if samples have shown it; else nil
 	At   time.Time // of an event: when it was read
 }
 
@@ -127,11 +126,10 @@ func (l *Ledger) Observe(s *tcp.Socket, side Side) {
 	case isConn(s):
 		l.observe(s, side)
 	default:
-		c := l.conns[identity(s)]
-		if c != nil {
+		if c := l.conns[identity(s)]; c != nil {
 			c.Listed = l.sample.Now
 		}
-		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side, Of: c})
+		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side})
 	}
 }
 

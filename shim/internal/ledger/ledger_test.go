@@ -33,7 +33,6 @@ func TestFates(t *testing.T) {
 		fail open            | - shown,first
 		open close left - -  | shown,first closed left - -
 		open left close left | shown,first left,missing closed left
-		left                 | left,unknown
 		ignored open         | shown,first,ignored shown,first,new
 		own own open         | shown,first,own shown,own shown,first,new
 	`) {
@@ -71,11 +70,8 @@ func TestFates(t *testing.T) {
 // shown it.
 func say(y *Sample) string {
 	var words []string
-	for i := range y.Others {
+	for range y.Others {
 		words = append(words, "left")
-		if y.Others[i].Of == nil {
-			words = append(words, "unknown")
-		}
 	}
 	for _, c := range y.Conns {
 		words = append(words, fates[c.Fate])

@@ -112,8 +112,9 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.usual = sample.Usual
 	a.open = 0
 	for i := range sample.Others {
-		if o := &sample.Others[i]; o.Of != nil && a.kept[o.Cookie] != nil {
-			a.kept[o.Cookie].noteEnd(o.Of, o.State)
+		o := &sample.Others[i]
+		if k := a.kept[o.Cookie]; k != nil {
+			k.noteEnd(o.State)
 		}
 	}
 	for _, c := range sample.Conns {
@@ -163,7 +164,8 @@ func (a *Asker) follow(c *ledger.Conn) {
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:
-		k.noteEnd(c, c.State)
+		k.Conn = c
+		k.noteEnd(c.State)
 		if !isOpen {
 			break
 		}

@@ -42,7 +42,7 @@ func TestQuestions(t *testing.T) {
 			case "asked":
 				ask()
 			case "left":
-				k.noteEnd(k.Conn, tcp.TimeWait)
+				k.noteEnd(tcp.TimeWait)
 			case "reset":
 				k.noteMissing(true)
 			case "back":
