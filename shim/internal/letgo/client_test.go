@@ -9,7 +9,6 @@ import (
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
 )
 
 // TestQuestions: how many connections of a client may be closed at once, and after which time
@@ -114,7 +113,7 @@ func TestEven(t *testing.T) {
 }
 
 // TestSilence: the silence after the last byte on closed connections is ten mean gaps between
-// their requests, and a tracker needs no longer one.
+// their requests.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct {
 		requests int
@@ -124,19 +123,6 @@ func TestSilence(t *testing.T) {
 		a.asked.requests, a.asked.lastAt = c.requests, ledger.Trigger+s(4)
 		if got := a.Silence(); got != s(c.want) {
 			t.Errorf("%d requests in 4 s: %v, want %v s", c.requests, got, c.want)
-		}
-	}
-	for silence, want := range map[float64]float64{1: 6.5, 2: 7.5, 3: 8.5} {
-		w := world.Parse(`open=-60 close=5.5 -60:500 -59:-500 0..5/0.1:99 0.05..5/0.1:-300;
-			open=-60 -60:500 -59:-500 2:99 2.1:-300`)
-		w.Then = func(h *world.Hold, _ time.Duration) {
-			for _, c := range h.Latest.Conns {
-				c.Shut = c.Shut || c.Cookie == 1
-			}
-			h.ShutSilence = s(silence)
-		}
-		if got, _ := w.Until(world.Never, world.Conditions["quiet"]); (got - s(want)).Abs() > s(0.3) {
-			t.Errorf("a silence of %v s: quiet after %v, want %v s", silence, got, want)
 		}
 	}
 }

@@ -39,6 +39,9 @@ type Life struct {
 	During   Span          // when these three apply; zero: always
 	RTT      time.Duration // default 0.2 ms
 	ID       uint64
+	Own      bool // a connection of the container to itself
+	Shut     bool // lameduck has closed it for reading
+	Notified bool // lameduck has sent GOAWAY on it
 	Shown    Shown
 }
 
@@ -148,12 +151,13 @@ func (h *Hold) End(rest ledger.Rest) {
 // World is a set of connections, and how samples show the connections.
 type World struct {
 	traffic.Config
-	Lives  []Life
-	Events bool                             // events report ends
-	Late   time.Duration                    // how late events are read
-	Lag    time.Duration                    // how much longer than Config.Poll the interval is
-	Then   func(h *Hold, now time.Duration) // called after each sample
-	Pause  func() time.Duration             // between two samples, in place of Config.Poll
+	Lives       []Life
+	Events      bool                             // events report ends
+	Late        time.Duration                    // how late events are read
+	ShutSilence time.Duration                    // default QuietFor
+	Lag         time.Duration                    // how much longer than Config.Poll the interval is
+	Then        func(h *Hold, now time.Duration) // called after each sample
+	Pause       func() time.Duration             // between two samples, in place of Config.Poll
 
 	Incomplete Span          // the samples that are
 	Queue      []float64     // so many connections are in the listener's queue, and until when
@@ -183,6 +187,7 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 		w.Lives[i].ID = uint64(i + 1)
 	}
 	h := NewHold(w.Config)
+	h.ShutSilence = cmp.Or(w.ShutSilence, w.QuietFor)
 	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
 		w.Sample(h, now)
 		if cond(h.Verdict) {
@@ -230,7 +235,11 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 			if w.source {
 				sock.Cookie, sock.HasInfo, sock.Info = 0, false, tcp.Info{}
 			}
-			h.Ledger.Observe(&sock, ledger.Clients)
+			side := ledger.Clients
+			if l.Own {
+				side = ledger.Own
+			}
+			h.Ledger.Observe(&sock, side)
 		}
 	}
 	closed = append(closed, w.closed(now)...)
@@ -246,6 +255,11 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 		rest.MissedAt = Start.Add(now)
 	}
 	h.End(rest)
+	for _, c := range h.Latest.Conns {
+		if i := int(c.Cookie) - 1; i >= 0 && i < len(w.Lives) {
+			c.Shut, c.Notified = c.Shut || w.Lives[i].Shut, c.Notified || w.Lives[i].Notified
+		}
+	}
 	if w.Then != nil {
 		w.Then(h, now)
 	}
