@@ -58,7 +58,7 @@ var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinW
 
 // play has the steps happen, and takes a sample before and twelve afterwards.
 func play(steps string) *kernel {
-	k := &kernel{Tracker: New(), ledger: ledger.New(ledger.Config{Start: start, Late: LateEvent - every}), now: start}
+	k := &kernel{Tracker: New(), ledger: ledger.New(ledger.Config{Start: start, LostAfter: LateEvent - every}), now: start}
 	k.rest.Resets = 1000
 	for step := range strings.SplitSeq("listen 80; sample 1; "+steps+"; sample 12", "; ") {
 		k.do(step)

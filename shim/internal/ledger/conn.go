@@ -31,7 +31,7 @@ const (
 	Shown   Fate = iota // the socket is in the sample
 	Missing             // is not in the sample, and an event may yet report its end
 	Closed              // an event has reported the end since the sample before
-	Lost                // has been missing for Config.Late: taken for closed
+	Lost                // has been missing for Config.LostAfter: taken for closed
 )
 
 // Activity is when the latest connection came, and when the latest byte moved; 0: never.

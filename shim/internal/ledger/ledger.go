@@ -14,7 +14,7 @@ type Config struct {
 	Start       time.Time // the trigger
 	IgnorePorts []uint16  // local ports
 	IgnorePeers []netip.Prefix
-	Late        time.Duration // how long an event may report the end of a connection that is missing
+	LostAfter   time.Duration // how long an event may report the end of a connection that is missing
 	MaxTie      time.Duration // how long after its last byte a Tie in ping-pong mode becomes Idle
 }
 
@@ -145,9 +145,9 @@ func isConn(s *tcp.Socket) bool {
 	return false
 }
 
-// conn returns the connection of a socket. One that was over or lost is another, as is an
+// take returns the connection of a socket. One that was over or lost is another, as is an
 // unknown one.
-func (l *Ledger) conn(s *tcp.Socket) *Conn {
+func (l *Ledger) take(s *tcp.Socket) *Conn {
 	id := identity(s)
 	c := l.conns[id]
 	if c == nil { // perhaps of a source without cookies
@@ -171,7 +171,7 @@ func (l *Ledger) conn(s *tcp.Socket) *Conn {
 // observe adds a connection to the sample.
 func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	y := &l.sample
-	c := l.conn(s)
+	c := l.take(s)
 	if c.Side != side { // a port has come to count, or the other end was found
 		*c = Conn{decision: c.decision}
 	}
@@ -215,7 +215,7 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 	if known := l.conns[s.Cookie]; known != nil && known.Fate == Lost {
 		return
 	}
-	c := l.conn(s)
+	c := l.take(s)
 	if c.Seen == y.Now { // the sample has it as it was shown
 		ended := *c
 		c = &ended
@@ -245,7 +245,7 @@ func (l *Ledger) End(rest Rest) *Sample {
 const decidedFor = 5 * time.Second
 
 // addMissing adds to the sample the connections that are not shown, and forgets those of which
-// nothing is left. An event may report the end until samples of Config.Late, two at least, have
+// nothing is left. An event may report the end until samples of Config.LostAfter, two at least, have
 // not shown a connection.
 func (l *Ledger) addMissing() {
 	y := &l.sample
@@ -260,21 +260,21 @@ func (l *Ledger) addMissing() {
 				delete(l.conns, id)
 			}
 		default:
-			c.miss(y.Now, l.cfg.Late)
+			c.miss(y.Now, l.cfg.LostAfter)
 			y.Conns = append(y.Conns, c)
 		}
 	}
 }
 
 // miss notes that a sample does not show the connection. A byte may have moved until it was missed.
-func (c *Conn) miss(now Moment, late time.Duration) {
+func (c *Conn) miss(now Moment, lostAfter time.Duration) {
 	if c.missedAt <= c.Seen {
 		c.missedAt = now
 	}
 	c.First, c.Served = false, false
 	c.Fate = Missing
 	c.Before.Opened = c.Opened
-	if now-c.missedAt < late {
+	if now-c.missedAt < lostAfter {
 		return
 	}
 	c.Fate = Lost

@@ -36,7 +36,7 @@ func TestFates(t *testing.T) {
 		ignored open         | shown,first,ignored shown,first,new
 		own own open         | shown,first,own shown,own shown,first,new
 	`) {
-		l := New(Config{Late: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32")}})
+		l := New(Config{LostAfter: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32")}})
 		var got []string
 		for i, what := range strings.Fields(cells[0]) {
 			now := time.Time{}.Add(time.Duration(i+1) * time.Second)
@@ -102,7 +102,7 @@ func socket(cookie uint64) tcp.Socket {
 // TestDecided: a decision outlives the connection by five seconds, for a late event, and as long as
 // the kernel keeps something of it. What has no cookie cannot be told from others.
 func TestDecided(t *testing.T) {
-	l := New(Config{Late: time.Second})
+	l := New(Config{LostAfter: time.Second})
 	half, left := socket(3), socket(1)
 	half.State = tcp.SynRecv
 	left.State, left.HasInfo = tcp.TimeWait, false

@@ -49,7 +49,7 @@ type Asker struct {
 	open    int              // of those that were closed, how many the server has not closed in turn
 	clients map[netip.Addr]*client
 	servers map[netip.AddrPort]*Server
-	unasked []*Server
+	unknown []*Server
 
 	asked struct {
 		at       ledger.Moment // the latest question
@@ -160,7 +160,7 @@ func (a *Asker) follow(c *ledger.Conn) {
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
 		k = &Kept{
-			Conn: c, server: a.serverOf(c), from: a.clientAt(c.Remote.Addr()), since: a.now, cycle: unequal,
+			Conn: c, server: a.addServer(c), from: a.addClient(c.Remote.Addr()), since: a.now, cycle: unequal,
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:
@@ -187,8 +187,8 @@ func (a *Asker) addRequests(n int) {
 	a.asked.lastAt = a.now
 }
 
-// clientAt returns the client at an address.
-func (a *Asker) clientAt(peer netip.Addr) *client {
+// addClient returns the client at an address, and adds one that is not known.
+func (a *Asker) addClient(peer netip.Addr) *client {
 	if a.clients[peer] == nil {
 		a.clients[peer] = &client{}
 	}

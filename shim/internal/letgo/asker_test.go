@@ -42,7 +42,7 @@ func askerIn(w *world.World, goaway bool) *Asker {
 // updateAndAnswer is Update; servers that are to be asked answer at once.
 func (a *Asker) updateAndAnswer(sample *ledger.Sample, noneNewFor time.Duration, answer Answer) {
 	a.Update(sample, noneNewFor)
-	for _, y := range a.Unasked() {
+	for _, y := range a.TakeUnknown() {
 		a.NoteAnswer(y, answer)
 	}
 }
@@ -190,7 +190,7 @@ func TestAsked(t *testing.T) {
 		}
 		slices.Sort(may)
 		slices.Sort(now)
-		p := a.clientAt(w.Lives[0].At(0).Remote.Addr())
+		p := a.addClient(w.Lives[0].At(0).Remote.Addr())
 		f := a.Figures()
 		check(t, scene+" at "+cells[0], fmt.Sprintf("may=%s now=%s idle=%s left=%d reset=%d closed=%d notified=%d back=%d watching=%v awaits=%v at-risk=%d given-up=%d in-flight=%d in-use=%d",
 			strings.Join(may, ","), strings.Join(now, ","), strings.Join(idle, ","), p.left, p.reset, f.Closed, f.Notified, f.CameBack,
@@ -244,7 +244,7 @@ type keptWorld struct {
 func newKeptWorld(n int, hesitate bool) *keptWorld {
 	w := &keptWorld{
 		Asker:  New(Config{QuietFor: s(4), CloseIdle: true}),
-		ledger: ledger.New(ledger.Config{Start: world.Start, Late: s(1), MaxTie: s(9)}),
+		ledger: ledger.New(ledger.Config{Start: world.Start, LostAfter: s(1), MaxTie: s(9)}),
 	}
 	for i := range n {
 		peer := netip.AddrFrom4([4]byte{10, 0, byte(i % (n / 8) >> 8), byte(i % (n / 8))}) // eight of each client

@@ -79,8 +79,8 @@ func TestWay(t *testing.T) {
 			{Goaway: []uint16{80}}, {Goaway: []uint16{Auto}}, {Goaway: []uint16{Auto}, CloseIdle: true},
 		} {
 			a := New(cfg)
-			y := a.serverOf(&ledger.Conn{Socket: tcp.Socket{Local: netip.MustParseAddrPort("10.0.0.2:80")}})
-			if unasked := a.Unasked(); len(unasked) != 1 || unasked[0] != y || len(a.Unasked()) > 0 {
+			y := a.addServer(&ledger.Conn{Socket: tcp.Socket{Local: netip.MustParseAddrPort("10.0.0.2:80")}})
+			if unknown := a.TakeUnknown(); len(unknown) != 1 || unknown[0] != y || len(a.TakeUnknown()) > 0 {
 				t.Errorf("%+v: not asked once", cfg)
 			}
 			if !is("not yet") {

@@ -81,7 +81,7 @@ func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 		cause.Unanswered = false
 	case c.Opened != 0 && at-c.Opened < t.cfg.QuietFor:
 		cause.Kind = NewConnections
-		cause.Connections = t.arrivals.last(t.cfg.QuietFor)
+		cause.Connections = t.arrivals.within(t.cfg.QuietFor)
 	case c.Waited >= t.cfg.QuietFor:
 		cause.Kind = Requests
 		cause.Connections = 1

@@ -129,7 +129,7 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 // finish makes the verdict that of the latest complete sample. After an incomplete sample the
 // program may have made progress. What clients do is no progress.
 func (f *fold) finish(shutSilence time.Duration) {
-	waiting := f.longestQueue()
+	waiting := f.noteQueue()
 	if waiting.Connections == 0 && !f.unread || f.bytesUnknown || f.latest.Incomplete {
 		f.progressAt = f.sockets.Now
 	}
@@ -169,10 +169,10 @@ func (f *fold) waiting(port uint16, n int) Cause {
 	return Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, At: f.sockets.At, Connections: n}
 }
 
-// longestQueue returns the longest accept queue in which connections wait for the program, without
+// noteQueue notes, and returns, the longest accept queue in which connections wait for the program, without
 // any if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
-func (f *fold) longestQueue() (longest Cause) {
+func (f *fold) noteQueue() (longest Cause) {
 	for i := range f.sockets.Others {
 		s := &f.sockets.Others[i]
 		n := int(s.Unread)

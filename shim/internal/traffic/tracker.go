@@ -25,7 +25,7 @@ type Config struct {
 func (c *Config) Ledger(start time.Time) ledger.Config {
 	return ledger.Config{
 		Start: start, IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers,
-		Late: c.Poll, MaxTie: min(max(maxTie, 2*c.QuietFor), c.MaxSilence),
+		LostAfter: c.Poll, MaxTie: min(max(maxTie, 2*c.QuietFor), c.MaxSilence),
 	}
 }
 
@@ -54,7 +54,7 @@ type Tracker struct {
 	lastActive *ledger.Conn // possible health probes aside
 	lastProbe  *ledger.Conn // a possible health probe
 
-	// The program, by addConn; its queues also by longestQueue and addUnseen, its progress by Judge and finish.
+	// The program, by addConn; its queues also by noteQueue and addUnseen, its progress by Judge and finish.
 	acceptedOn map[uint16]bool // the ports of which it has accepted a connection
 	queued     netip.Addr      // the peer of a connection that waited to be accepted
 	queuedAt   moment          // when connections last waited to be accepted, or may have
