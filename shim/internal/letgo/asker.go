@@ -266,8 +266,8 @@ func (a *Asker) ToAsk() (list []*Kept) {
 // manyIdle is more idle connections than can be closed until the next sample. Which they are is random.
 const manyIdle = 1000
 
-// idle returns the connections that may be closed, of those that are idle. The first are those whose idle
-// time is the median.
+// idle returns the connections that may be closed, of those that are idle. The first is the one
+// whose idle time is the median.
 func (a *Asker) idle() (may []*Kept) {
 	var idle []*Kept
 	for _, k := range a.kept {
@@ -294,19 +294,8 @@ func (a *Asker) idle() (may []*Kept) {
 			may = append(may, k)
 		}
 	}
-	return fromTheMiddle(may)
-}
-
-// fromTheMiddle returns a list in the order of the distance from its middle.
-func fromTheMiddle[T any](list []T) (ordered []T) {
-	for i := range list {
-		distance := (i + 1) / 2
-		if i%2 == 0 {
-			distance = -distance
-		}
-		ordered = append(ordered, list[(len(list)-1)/2+distance])
-	}
-	return ordered
+	middle := len(may) / 2
+	return slices.Concat(may[middle:], may[:middle])
 }
 
 // mayClose reports whether a connection of a client may be closed after the latest sample: the client

@@ -123,16 +123,6 @@ func TestAsker(t *testing.T) {
 	}
 }
 
-// TestFromTheMiddle: of an even number the lower of the two in the middle comes first.
-func TestFromTheMiddle(t *testing.T) {
-	for _, want := range [][]int{nil, {0}, {0, 1}, {1, 2, 0}, {1, 2, 0, 3}, {2, 3, 1, 4, 0}} {
-		list := slices.Sorted(slices.Values(want))
-		if got := fromTheMiddle(list); !slices.Equal(got, want) {
-			t.Errorf("%v: %v, want %v", list, got, want)
-		}
-	}
-}
-
 // TestAsked: what becomes of connections whose clients were asked, and who may be asked then.
 func TestAsked(t *testing.T) {
 	var w world.World
