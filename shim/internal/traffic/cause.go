@@ -37,7 +37,7 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 // activity, clients in an accept queue, and open connections. If nothing of all that is in
 // the sample, the cause of an earlier sample stays.
 func (f *fold) cause(waiting Cause) Cause {
-	latest := f.relevant(f.activity)
+	latest := f.relevant(f.counted)
 	isActive := f.recent(latest)
 	switch {
 	case f.InFlight > 0 && f.cfg.Until != stop.Settled && (!isActive || f.silentSince(f.oldest.Moved)):

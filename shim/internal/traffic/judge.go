@@ -145,9 +145,9 @@ func (f *fold) finish(shutSilence time.Duration) {
 	}
 	others := f.addSeries()
 	f.conclude(others.Opened, shutSilence)
-	f.Moved = max(f.Moved, f.shutAt)
-	f.LastNew = f.sockets.Time(f.Opened)
-	f.LastByte = f.sockets.Time(f.Moved)
+	f.counted.Moved = max(f.counted.Moved, f.shutAt)
+	f.LastNew = f.sockets.Time(f.counted.Opened)
+	f.LastByte = f.sockets.Time(f.counted.Moved)
 	f.LastOther = f.sockets.Time(others.Opened)
 	f.LastUse = f.sockets.Time(others.Moved)
 	f.Cause = f.cause(waiting)
@@ -198,7 +198,7 @@ func (f *fold) addUnseen() {
 		f.markActive(f.sockets.Moment(rest.MissedAt))
 	}
 	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
-		f.Add(both(now))
+		f.counted.Add(both(now))
 	}
 	if rest.Accepted > 0 {
 		f.markActive(now)
@@ -227,13 +227,13 @@ func (f *fold) addSeries() (others activity) {
 	if n > maxProbes && f.cfg.Probes == IgnoreProbesPatiently {
 		f.cfg.Probes = CountProbes
 	}
-	f.Add(f.closed)
+	f.counted.Add(f.closed)
 	f.shutAt = max(f.shutAt, f.shut)
-	others = f.activity
+	others = f.counted
 	for _, found := range f.probes {
 		latest, _ := found.counted(f.cfg.Probes, f.cfg.QuietFor)
 		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
-		f.Add(latest)
+		f.counted.Add(latest)
 		others.Add(other)
 	}
 	return others

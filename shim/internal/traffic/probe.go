@@ -45,9 +45,9 @@ type arrival struct {
 
 // series is the short connections of one key, and the gaps between them that are equal, in a row.
 type series struct {
-	activity // of all connections
-	count    int
-	steady   bool // has been left out; on a busy machine a probe is late at times
+	all    activity // of all connections
+	count  int
+	steady bool // has been left out; on a busy machine a probe is late at times
 
 	gap   time.Duration // the first of the equal ones
 	equal int           // how many are, the first included
@@ -68,9 +68,9 @@ func (s *series) add(a activity, at moment) {
 	default:
 		s.gap, s.equal, s.sum, s.first = gap, 1, gap, s.last
 	}
-	s.last = arrival{at, s.activity}
+	s.last = arrival{at, s.all}
 	s.count++
-	s.activity.Add(a) // the last to end need not be the last to come
+	s.all.Add(a) // the last to end need not be the last to come
 }
 
 // period returns the gap if two in a row are equal, 0 if not, or without a series.
@@ -88,7 +88,7 @@ func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activit
 	if rule == IgnoreProbes && s.period() > 0 || rule == IgnoreProbesPatiently && isLong && s.wholeSeconds() {
 		return s.first.before, true
 	}
-	return s.activity, false
+	return s.all, false
 }
 
 // Pattern is what looks like a health probe.

@@ -131,7 +131,7 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		if len(t.probes) >= maxProbeKeys {
 			for key, other := range t.probes {
 				if other.period() == 0 { // without a rhythm, a series is traffic
-					t.closed.Add(other.activity)
+					t.closed.Add(other.all)
 					delete(t.probes, key)
 				}
 			}

@@ -11,8 +11,8 @@ import (
 type fold struct {
 	*Tracker
 	Sample
-	activity        // without probes that are left out, and without bytes on connections that were shut
-	shutAt   moment // when a byte moved on those last
+	counted activity // without probes that are left out, and without bytes on connections that were shut
+	shutAt  moment   // when a byte moved on those last
 
 	listens bool // a listener
 	wanted  int  // connections in accept queues that have sent something or are not shown
@@ -33,7 +33,7 @@ func (f *fold) addActivity(c *ledger.Conn, a activity) {
 		f.shutAt = max(f.shutAt, a.Moved)
 		a.Moved = 0
 	}
-	f.Add(a)
+	f.counted.Add(a)
 }
 
 // stuckAfter is how long connections may wait to be accepted, or requests to be read,
@@ -47,7 +47,7 @@ const KeptFor = 8
 
 // conclude completes the verdict.
 func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
-	latest := f.activity
+	latest := f.counted
 	latest.Add(both(f.queuedAt))
 	v := &f.Verdict
 	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
