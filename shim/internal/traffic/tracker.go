@@ -111,12 +111,20 @@ func (t *Tracker) patterns() (list []Pattern, leftOut int) {
 	return list, leftOut
 }
 
-// seriesOf returns the series of a connection, nil without a series: one that is not new has none.
+// seriesOf returns the series of a connection, nil without a series: one that is not new has none. The
+// bytes received may be a byte too few, see [tcp.Socket.DiscountFIN].
 func (t *Tracker) seriesOf(c *ledger.Conn) *series {
 	if c == nil || c.Opened == 0 {
 		return nil
 	}
-	return t.probes[keyOf(c)]
+	key := keyOf(c)
+	for _, received := range [...]uint64{key.Received, key.Received + 1, key.Received - 1} {
+		key.Received = received
+		if found := t.probes[key]; found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 func (t *Tracker) leavesOut(found *series) bool {

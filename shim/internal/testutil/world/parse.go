@@ -199,12 +199,14 @@ func differing(n int, seconds float64) (list []Life) {
 }
 
 // alternate gives every other connection 25 more bytes that the program does not read, as a
-// close_notify of TLS may arrive.
+// close_notify of TLS may arrive, and the others a byte less.
 func alternate(list []Life) {
 	for i := range list {
 		if i%2 == 0 {
 			list[i].Moves = append(list[i].Moves, Move{list[i].Close, 25})
 			list[i].Unread = 25
+		} else {
+			list[i].Moves[0].Bytes--
 		}
 	}
 }
