@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/netip"
 	"os"
@@ -164,28 +165,29 @@ func TestAsked(t *testing.T) {
 			}
 		}
 		w.Sample(h, s(at))
-		var may, now, idle []string
-		for _, k := range a.kept {
-			if !k.asked() && a.mayClose(k.from) {
-				may = append(may, fmt.Sprint(k.Cookie))
-			}
-		}
-		for _, k := range a.ToAsk() {
-			if a.MayAsk(k, &k.Socket) {
-				now = append(now, fmt.Sprint(k.Cookie))
-			}
-		}
-		for _, k := range a.idle() {
-			idle = append(idle, fmt.Sprint(k.Cookie))
-		}
-		slices.Sort(may)
-		slices.Sort(now)
+		kept := slices.SortedFunc(maps.Values(a.kept), func(a, b *Kept) int { return cmp.Compare(a.Cookie, b.Cookie) })
+		toAsk := a.ToAsk()
 		p := a.addClient(w.Lives[0].At(0).Remote.Addr())
 		f := a.Figures()
-		check(t, scene+" at "+cells[0], fmt.Sprintf("may=%s now=%s idle=%s left=%d reset=%d closed=%d notified=%d back=%d watching=%v awaits=%v at-risk=%d given-up=%d in-flight=%d in-use=%d",
-			strings.Join(may, ","), strings.Join(now, ","), strings.Join(idle, ","), p.left, p.reset, f.Closed, f.Notified, f.CameBack,
-			a.Watching(), a.AwaitsClients(), h.AtRisk, h.LeftOut.GivenUp, h.InFlight, h.InUse), cells[2])
+		got := fmt.Sprintf("left=%d reset=%d closed=%d notified=%d back=%d watching=%v awaits=%v",
+			p.left, p.reset, f.Closed, f.Notified, f.CameBack, a.Watching(), a.AwaitsClients())
+		got += fmt.Sprintf(" at-risk=%d given-up=%d in-flight=%d in-use=%d", h.AtRisk, h.LeftOut.GivenUp, h.InFlight, h.InUse)
+		got += " may=" + cookies(kept, func(k *Kept) bool { return !k.asked() && a.mayClose(k.from) })
+		got += " now=" + cookies(kept, func(k *Kept) bool { return slices.Contains(toAsk, k) && a.MayAsk(k, &k.Socket) })
+		got += " idle=" + cookies(a.idle(), func(*Kept) bool { return true })
+		check(t, scene+" at "+cells[0], got, cells[2])
 	}
+}
+
+// cookies returns the cookies of those connections of which something is so.
+func cookies(list []*Kept, is func(*Kept) bool) string {
+	var found []string
+	for _, k := range list {
+		if is(k) {
+			found = append(found, fmt.Sprint(k.Cookie))
+		}
+	}
+	return strings.Join(found, ",")
 }
 
 // TestIsIdle: a connection that has changed since the sample is not idle.

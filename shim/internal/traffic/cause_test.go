@@ -11,7 +11,8 @@ import (
 func TestCauseStays(t *testing.T) {
 	tracker := New(Config{QuietFor: time.Second})
 	tracker.latest.Cause = Cause{Kind: NewConnections}
-	if got := tracker.Judge(&ledger.Sample{Now: ledger.Trigger + time.Minute}, time.Second).Cause.Kind; got != NewConnections {
-		t.Errorf("the cause is %v", got)
+	got := tracker.Judge(&ledger.Sample{Now: ledger.Trigger + time.Minute}, time.Second)
+	if got.Cause.Kind != NewConnections {
+		t.Errorf("the cause is %v", got.Cause)
 	}
 }

@@ -148,9 +148,9 @@ func (f *fold) countRequest(c *ledger.Conn) {
 // requestDelay is how long after its handshake a client may take to send a request.
 const requestDelay = 100 * time.Millisecond
 
-// atRisk reports whether a signal now would cut a request on a connection. In contrast to a request in flight, a response that was sent and not
-// acknowledged is not at risk, since the kernel delivers the response after the program's
-// end. A client that has just connected is about to send a request.
+// atRisk reports whether a signal now would cut a request on a connection. In contrast to a request in
+// flight, a response that was sent and not acknowledged is not at risk, since the kernel delivers the response
+// after the program's end. A client that has just connected is about to send a request.
 func atRisk(c *ledger.Conn) bool {
 	switch s := &c.Socket; {
 	case !s.HasInfo || ledger.PeerGone(s):
