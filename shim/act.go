@@ -120,6 +120,7 @@ func (l *loop) startSampling() {
 	l.sampler = l.host.startSampling(observe.Config{
 		Start:             record.TriggeredAt,
 		Traffic:           p.Traffic,
+		Letgo:             p.Letgo,
 		Ports:             p.CountPorts,
 		WholePIDNamespace: p.Hook || p.PID1,
 		WaitGone:          p.WaitGone,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
@@ -16,7 +17,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // loop is the one goroutine that waits, decides, acts, signals and reaps.
@@ -178,7 +178,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
 	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), func(port uint16) bool {
-		return port == traffic.AutoGoaway || s.Scope.Ports.Has(port)
+		return port == letgo.Auto || s.Scope.Ports.Has(port)
 	})
 	if isFirst := l.sample.Began.IsZero(); isFirst && len(others) > 0 && s.Scope.Complete {
 		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -57,7 +58,7 @@ const (
 	TTOU = sig.TTOU
 	STOP = sig.STOP
 
-	AutoGoaway       = traffic.AutoGoaway    // --goaway
+	AutoGoaway       = letgo.Auto            // --goaway
 	AutoPreset       = preset.Auto           // --preset
 	NoTerminationLog = plan.NoTerminationLog // --termination-log
 )

@@ -24,7 +24,7 @@ const module = "github.com/lameduck-init/lameduck/"
 var walls = map[string]string{
 	"cmd/lameduck":     "cli shim",
 	"cmd/internal/cli": "kong shim",
-	"shim":             "alive check health lastresort observe plan preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix watch",
+	"shim":             "alive check health lastresort letgo observe plan preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix watch",
 
 	"shim/internal/alive":      "unix",
 	"shim/internal/check":      "pure: fmt net/netip strconv strings",
@@ -35,7 +35,7 @@ var walls = map[string]string{
 	"shim/internal/ledger":     "pure: hash/maphash net/netip slices time tcp",
 	"shim/internal/letgo":      "pure: cmp maps net/netip slices strings time ledger tcp",
 	"shim/internal/observe":    "alive check closer health ledger letgo procfs scope sockdiag stop tcp traffic unix",
-	"shim/internal/plan":       "pure: cmp errors fmt math net/netip slices strings time check preset quote report sig stop traffic",
+	"shim/internal/plan":       "pure: cmp errors fmt math net/netip slices strings time check letgo preset quote report sig stop traffic",
 	"shim/internal/preset":     "pure: cmp embed fmt path slices strconv strings sync time sig stop",
 	"shim/internal/proc":       "procfs sig sigcatch unix",
 	"shim/internal/procfs":     "sig tcp unix",

@@ -1,7 +1,7 @@
 // Package plays is the table of what clients do around a stop and when the hold should end, in
-// table.txt. A row is played on two stages: with real sockets and servers (lab truth), and, in
-// the tests of shim/internal/traffic, in a simulated kernel (package world of testutil), unless
-// OnlyReal says why not. What the simulated kernel assumes, rows on both stages prove.
+// table.txt. A row is played with real sockets and servers (lab truth), and a simulated one, in the tests of
+// shim/internal/traffic, in a simulated kernel (package world of testutil), too. What the simulated kernel
+// assumes, these rows prove.
 //
 // A row has a name, a server, the plays of its clients, and options:
 //
@@ -66,6 +66,7 @@
 //	precise     a few milliseconds decide
 //	limit=NAME  lameduck cannot get this right: limits.txt has the words of
 //	            docs/how-long.md, and the verdict that is no fault
+//	simulated   in the simulated kernel, too: its servers have sockets, and its clients know tcp, mptcp and http
 //	quick       with real sockets in make test: ends within 25 s, and seldom is simulated too
 //	far         the row has a twin with remote clients; quickfar: which is in make test
 //

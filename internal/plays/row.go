@@ -28,13 +28,14 @@ type Row struct {
 	Plays  []Play
 	Flags  []string // of lameduck
 
-	Quick   bool // in the selection of make test
-	Far     bool // has a remote twin
-	Remote  bool // rtt from the server rather than near
-	RTT     time.Duration
-	Precise bool // milliseconds matter: the trial runs beside few others
-	Unasked bool // --close-idle closes no connection
-	Race    bool // connections are kept to the signal
+	Simulated bool // played in the simulated kernel, too
+	Quick     bool // in the selection of make test
+	Far       bool // has a remote twin
+	Remote    bool // rtt from the server rather than near
+	RTT       time.Duration
+	Precise   bool // milliseconds matter: the trial runs beside few others
+	Unasked   bool // --close-idle closes no connection
+	Race      bool // connections are kept to the signal
 
 	// Of lab kept.
 	Lag          time.Duration // from TERM until new connections of pools go to another server

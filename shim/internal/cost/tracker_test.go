@@ -226,8 +226,7 @@ func (k *kernel) sample(ending ...int) {
 // judge ends a sample.
 func (k *kernel) judge() Result {
 	sample := k.ledger.End(k.rest)
-	k.traffic.Judge(sample, 0)
-	seen := k.traffic.Sample()
+	seen := k.traffic.Judge(sample, 0)
 	seen.Patterns = k.probes
 	return k.Judge(sample, &seen)
 }

@@ -31,7 +31,7 @@ const (
 	Shown   Fate = iota // the socket is in the sample
 	Missing             // is not in the sample, and an event may yet report its end
 	Closed              // an event has reported the end since the sample before
-	Lost                // has been missing for Config.Late: taken for closed
+	Lost                // has been missing for Config.LostAfter: taken for closed
 )
 
 // Activity is when the latest connection came, and when the latest byte moved; 0: never.
@@ -47,42 +47,45 @@ func (a *Activity) Add(b Activity) {
 // connection that is shown, and has ended before the sample does, is in the sample twice: first
 // as it was shown.
 type Conn struct {
+	// By Ledger.Observe and Ledger.Closed: what there is of the connection.
 	tcp.Socket             // in the state tcp.Close if Closed
 	Was        *tcp.Socket // the latest that was open; nil as long as the connection is
-	Before     Before      // the sample
+	Side       Side
+	First      bool   // no earlier sample has shown the connection
+	New        bool   // came after the trigger
+	Seen       Moment // the latest sample that shows the connection; 0: none
+	Listed     Moment // the latest sample that shows it, or what the kernel keeps of it
+	Ended      Moment // when the event was read, if Closed
+	pingPong   pingPong
 
+	// By Ledger.End, too.
 	Fate     Fate
-	Side     Side
-	First    bool // no earlier sample has shown the connection
-	New      bool // came after the trigger
-	Shut     bool // by NoteShut
-	Notified bool // by NoteNotice
+	missedAt Moment // the first sample after Seen
 
-	// The counters are the highest that were shown.
-	Received uint64 // bytes
-	Sent     uint64 // bytes, those sent again counted once
-	In, Out  Data   // since the sample before
-	Accepted bool   // by the program
-	Served   bool   // the program has read or sent a byte since the sample before
-	Unseen   bool   // bytes may have moved that the source does not show
-
+	// By update: what has moved. The counters are the highest that were shown.
+	Before     Before        // the sample
+	Received   uint64        // bytes
+	Sent       uint64        // bytes, those sent again counted once
+	In, Out    Data          // since the sample before
+	Accepted   bool          // by the program
+	Served     bool          // the program has read or sent a byte since the sample before
+	Unseen     bool          // bytes may have moved that the source does not show
 	Activity                 // Opened is when the first byte came, 0 if the connection is not New
 	SendsSince Moment        // the first byte sent after the last one received, as samples show; 0: none
-	SendPause  time.Duration // the longest pause since then between bytes sent, as samples show
+	sendPause  time.Duration // the longest pause since then between bytes sent, as samples show
+	paused     time.Duration // of minPause or more between bytes received, as long as none was sent
+
+	// By judge: whether a request is in flight.
 	Request    RequestState  // of the last request
 	AtServer   RequestState  // the same as the program knows it: what it has sent need not be acknowledged
 	WaitsSince Moment        // when the last byte moved before that waited, PINGs aside
-	Paused     time.Duration // of minPause or more between bytes received, as long as none was sent
 	Waited     time.Duration // the longest silence of the last request in the hold
-	Seen       Moment        // the latest sample that shows the connection; 0: none
-	Listed     Moment        // the latest sample that shows it, or what the kernel keeps of it
-	Ended      Moment        // when the event was read, if Closed
+	request    judgment
 
-	request  judgment
-	pingPong pingPong
-
-	missedAt Moment // the first sample after Seen
-	decision
+	// By Note… and Decide, for good.
+	Shut     bool // lameduck has closed the connection for reading
+	Notified bool // lameduck has asked the client to open no further stream
+	decision decision
 }
 
 // decision says whether both ends are the container's.
@@ -91,11 +94,10 @@ type decision struct{ isMade, isOwn bool }
 // Before is what the sample before showed of a connection.
 type Before struct {
 	Activity
-	Seen           Moment
-	Unread, Unsent uint32
-	Accepted       bool
-	Open           bool // see IsOpen
-	AtServer       RequestState
+	Seen     Moment
+	Accepted bool
+	Open     bool // see IsOpen
+	AtServer RequestState
 }
 
 // Data is what has moved in one direction.
@@ -116,65 +118,67 @@ func (c *Conn) LastOpen() *tcp.Socket {
 	return &c.Socket
 }
 
-// update compares s with the connection as it was before, and remembers s. A source without
-// counters shows only that a queue has changed, and of a connection reset by the program the
-// kernel keeps only the peer's address: bytes may have moved unseen. Bytes sent again are no
-// activity. Nor are bytes sent before the first one received, a greeting.
+// counters returns the bytes received and sent, as s shows them. Bytes sent again do not count.
+func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
+	return max(c.Received, s.Info.Received), max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
+}
+
+// update compares s with the connection as it was before, and remembers s.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{c.Activity, c.Seen, c.Unread, c.Unsent, c.Accepted, IsOpen(&c.Socket), c.AtServer}
-	received, sent := c.Received, c.Sent
-	c.In.Segments, c.Out.Segments = s.Info.Segments-c.Info.Segments, s.Info.SentSegments-c.Info.SentSegments
+	c.Before = Before{c.Activity, c.Seen, c.Accepted, IsOpen(&c.Socket), c.AtServer}
+	received, sent := c.counters(s)
+	c.In = Data{received - c.Received, s.Info.Segments - c.Info.Segments}
+	c.Out = Data{sent - c.Sent, s.Info.SentSegments - c.Info.SentSegments}
+	c.Received, c.Sent = received, sent
+	c.Accepted = c.Accepted || s.Inode != 0
+	c.move(s, now)
 	if c.Before.Open && !IsOpen(s) {
 		was := c.Socket
 		c.Was = &was
 	}
 	c.Socket = *s
-	c.Received = max(c.Received, s.Info.Received)
-	c.Sent = max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
-	c.In.Bytes, c.Out.Bytes = c.Received-received, c.Sent-sent
-	c.Accepted = c.Accepted || s.Inode != 0
-	c.Served, c.Unseen = false, false
-	c.move(s, now)
 	if c.New && c.Opened == 0 && (c.Unseen || !ReceivedNothing(s)) {
 		c.Opened = now
 	}
 }
 
-// move notes when bytes have moved.
+// move notes when bytes have moved, before c.Socket is s. A source without counters shows only that a
+// queue has changed, and of a connection reset by the program the kernel keeps only the peer's
+// address: bytes may have moved unseen. Bytes sent before the first one received, a greeting, are no activity.
 func (c *Conn) move(s *tcp.Socket, now Moment) {
-	before := &c.Before
-	isKnown := c.Seen != 0
-	if isReset := c.Remote.Port() == 0; isReset || !c.HasInfo {
-		c.Unseen = isReset || !isKnown || c.Unread != before.Unread || c.Unsent != before.Unsent
+	isKnown, isReset := c.Seen != 0, s.Remote.Port() == 0
+	c.Served, c.Unseen = false, false
+	if isReset || !s.HasInfo {
+		c.Unseen = isReset || !isKnown || s.Unread != c.Unread || s.Unsent != c.Unsent
 		if c.Unseen {
 			c.Moved = max(c.Moved, now)
 		}
 		return
 	}
-	received := c.In.Bytes > 0
-	sent := c.Out.Bytes > 0
+	received, sent := c.In.Bytes > 0, c.Out.Bytes > 0
 	if received && !ReceivedNothing(s) {
-		c.Moved = max(c.Moved, now-c.Info.LastReceived)
+		c.Moved = max(c.Moved, now-s.Info.LastReceived)
 	}
 	if sent && (isKnown || !ReceivedNothing(s)) {
-		c.Moved = max(c.Moved, now-c.Info.LastSent)
+		c.Moved = max(c.Moved, now-s.Info.LastSent)
 	}
+	pause := c.Moved - c.Before.Moved
 	switch {
 	case received:
-		c.SendsSince, c.SendPause = 0, 0
-		if sent && c.Info.LastSent < c.Info.LastReceived {
+		c.SendsSince, c.sendPause = 0, 0
+		if sent && s.Info.LastSent < s.Info.LastReceived {
 			c.SendsSince = c.Moved
+		}
+		if c.Before.Moved != 0 && pause >= minPause {
+			c.paused += pause
 		}
 	case sent && c.SendsSince == 0:
 		c.SendsSince = c.Moved
 	case sent:
-		c.SendPause = max(c.SendPause, c.Moved-before.Moved)
+		c.sendPause = max(c.sendPause, pause)
 	}
-	if pause := c.Moved - before.Moved; received && before.Moved != 0 && pause >= minPause {
-		c.Paused += pause
-	}
-	read := isKnown && uint64(c.Unread) < c.In.Bytes+uint64(before.Unread)
-	c.Served = read || sent
+	hasRead := isKnown && uint64(s.Unread) < c.In.Bytes+uint64(c.Unread)
+	c.Served = hasRead || sent
 }
 
 // A stream that nobody answers, such as a log's, has paused for minPauses in all, in pauses
@@ -186,7 +190,7 @@ const (
 
 // Unanswered reports whether the connection looks like a stream that the program never
 // answers.
-func (c *Conn) Unanswered() bool { return c.Sent == 0 && c.Paused >= minPauses }
+func (c *Conn) Unanswered() bool { return c.Sent == 0 && c.paused >= minPauses }
 
 // minSendPause is the shortest pause between two bytes sent that makes a response a stream.
 const minSendPause = 50 * time.Millisecond
@@ -194,7 +198,7 @@ const minSendPause = 50 * time.Millisecond
 // Streams reports whether a response goes on and on, of which the last byte was sent so long ago: no longer
 // than the response has paused before.
 func Streams(c *Conn, silent time.Duration) bool {
-	return c.SendPause >= minSendPause && silent <= c.SendPause
+	return c.sendPause >= minSendPause && silent <= c.sendPause
 }
 
 // ReceivedNothing reports whether no byte ever came from the peer, as far as the source

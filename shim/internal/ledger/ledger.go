@@ -14,7 +14,7 @@ type Config struct {
 	Start       time.Time // the trigger
 	IgnorePorts []uint16  // local ports
 	IgnorePeers []netip.Prefix
-	Late        time.Duration // how long an event may report the end of a connection that is missing
+	LostAfter   time.Duration // how long an event may report the end of a connection that is missing
 	MaxTie      time.Duration // how long after its last byte a Tie in ping-pong mode becomes Idle
 }
 
@@ -51,7 +51,6 @@ type Sample struct {
 type Other struct {
 	tcp.Socket
 	Side Side
-	Of   *Conn     // the connection of which this is left, if samples have shown it; else nil
 	At   time.Time // of an event: when it was read
 }
 
@@ -127,11 +126,10 @@ func (l *Ledger) Observe(s *tcp.Socket, side Side) {
 	case isConn(s):
 		l.observe(s, side)
 	default:
-		c := l.conns[identity(s)]
-		if c != nil {
+		if c := l.conns[identity(s)]; c != nil {
 			c.Listed = l.sample.Now
 		}
-		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side, Of: c})
+		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side})
 	}
 }
 
@@ -147,9 +145,9 @@ func isConn(s *tcp.Socket) bool {
 	return false
 }
 
-// conn returns the connection of a socket. One that was over or lost is another, as is an
+// take returns the connection of a socket. One that was over or lost is another, as is an
 // unknown one.
-func (l *Ledger) conn(s *tcp.Socket) *Conn {
+func (l *Ledger) take(s *tcp.Socket) *Conn {
 	id := identity(s)
 	c := l.conns[id]
 	if c == nil { // perhaps of a source without cookies
@@ -173,7 +171,7 @@ func (l *Ledger) conn(s *tcp.Socket) *Conn {
 // observe adds a connection to the sample.
 func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	y := &l.sample
-	c := l.conn(s)
+	c := l.take(s)
 	if c.Side != side { // a port has come to count, or the other end was found
 		*c = Conn{decision: c.decision}
 	}
@@ -217,7 +215,7 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 	if known := l.conns[s.Cookie]; known != nil && known.Fate == Lost {
 		return
 	}
-	c := l.conn(s)
+	c := l.take(s)
 	if c.Seen == y.Now { // the sample has it as it was shown
 		ended := *c
 		c = &ended
@@ -247,7 +245,7 @@ func (l *Ledger) End(rest Rest) *Sample {
 const decidedFor = 5 * time.Second
 
 // addMissing adds to the sample the connections that are not shown, and forgets those of which
-// nothing is left. An event may report the end until samples of Config.Late, two at least, have
+// nothing is left. An event may report the end until samples of Config.LostAfter, two at least, have
 // not shown a connection.
 func (l *Ledger) addMissing() {
 	y := &l.sample
@@ -258,25 +256,25 @@ func (l *Ledger) addMissing() {
 		switch {
 		case c.Seen == y.Now && c.Fate < Closed:
 		case c.Fate >= Closed || c.Seen == 0:
-			if y.Now != c.Listed && (!c.isMade && c.Fate != Lost || y.Now-c.Listed >= decidedFor) {
+			if y.Now != c.Listed && (!c.decision.isMade && c.Fate != Lost || y.Now-c.Listed >= decidedFor) {
 				delete(l.conns, id)
 			}
 		default:
-			c.miss(y.Now, l.cfg.Late)
+			c.miss(y.Now, l.cfg.LostAfter)
 			y.Conns = append(y.Conns, c)
 		}
 	}
 }
 
 // miss notes that a sample does not show the connection. A byte may have moved until it was missed.
-func (c *Conn) miss(now Moment, late time.Duration) {
+func (c *Conn) miss(now Moment, lostAfter time.Duration) {
 	if c.missedAt <= c.Seen {
 		c.missedAt = now
 	}
 	c.First, c.Served = false, false
 	c.Fate = Missing
 	c.Before.Opened = c.Opened
-	if now-c.missedAt < late {
+	if now-c.missedAt < lostAfter {
 		return
 	}
 	c.Fate = Lost
@@ -302,7 +300,7 @@ func (l *Ledger) Decide(s *tcp.Socket, isOwn bool) {
 // Decided returns what was decided about a socket.
 func (l *Ledger) Decided(s *tcp.Socket) (isOwn, isMade bool) {
 	if c := l.conns[s.Cookie]; c != nil && s.Cookie != 0 {
-		return c.isOwn, c.isMade
+		return c.decision.isOwn, c.decision.isMade
 	}
 	return false, false
 }

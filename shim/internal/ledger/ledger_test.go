@@ -33,11 +33,10 @@ func TestFates(t *testing.T) {
 		fail open            | - shown,first
 		open close left - -  | shown,first closed left - -
 		open left close left | shown,first left,missing closed left
-		left                 | left,unknown
 		ignored open         | shown,first,ignored shown,first,new
 		own own open         | shown,first,own shown,own shown,first,new
 	`) {
-		l := New(Config{Late: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32")}})
+		l := New(Config{LostAfter: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32")}})
 		var got []string
 		for i, what := range strings.Fields(cells[0]) {
 			now := time.Time{}.Add(time.Duration(i+1) * time.Second)
@@ -71,11 +70,8 @@ func TestFates(t *testing.T) {
 // shown it.
 func say(y *Sample) string {
 	var words []string
-	for i := range y.Others {
+	for range y.Others {
 		words = append(words, "left")
-		if y.Others[i].Of == nil {
-			words = append(words, "unknown")
-		}
 	}
 	for _, c := range y.Conns {
 		words = append(words, fates[c.Fate])
@@ -103,55 +99,10 @@ func socket(cookie uint64) tcp.Socket {
 	}
 }
 
-// TestStreams: what goes on has paused for 50 ms or more between two bytes sent, since the last byte received,
-// and is not silent for longer now. A sample is what was received and sent, and milliseconds before, and
-// samples are 250 ms apart.
-func TestStreams(t *testing.T) {
-	for _, cells := range tables.Rows(`
-		# samples | with the last byte so long ago, is it a stream?
-		in@200 out@10 out@10     | 200 yes
-		in@200 out@10 out@10     | 240 yes
-		in@200 out@10 out@10     | 260 no
-		in@200,out@10 out@10     | 20 yes
-		in@200,out@10            | 20 no
-		in@200,out@100 out@310   | 20 no
-		in@200,out@100 out@290   | 20 yes
-		in@200 out@10 out@10 in@5     | 5 no
-		in@200 out@10 out@10 in@50,out@5 | 5 no
-		out@10 out@10            | 20 yes
-	`) {
-		l := New(Config{})
-		s := socket(5)
-		s.Info.Received, s.Info.Sent = 0, 0
-		for i, what := range strings.Fields("- " + cells[0]) {
-			for part := range strings.SplitSeq(what, ",") {
-				kind, text, _ := strings.Cut(part, "@")
-				n, _ := strconv.Atoi(text)
-				switch age := time.Duration(n) * time.Millisecond; kind {
-				case "in":
-					s.Info.Received, s.Info.Segments, s.Info.LastReceived = s.Info.Received+9, s.Info.Segments+1, age
-				case "out":
-					s.Info.Sent, s.Info.LastSent = s.Info.Sent+9, age
-				}
-			}
-			l.Begin(time.Time{}.Add(time.Duration(i+1) * time.Second / 4))
-			l.Observe(&s, Clients)
-			l.End(Rest{})
-			s.Info.LastReceived += time.Second / 4
-			s.Info.LastSent += time.Second / 4
-		}
-		text, want, _ := strings.Cut(cells[1], " ")
-		silent, _ := strconv.Atoi(text)
-		if got := Streams(l.sample.Conns[0], time.Duration(silent)*time.Millisecond); got != (want == "yes") {
-			t.Errorf("%s: %v: %+v", cells[0], got, l.sample.Conns[0])
-		}
-	}
-}
-
 // TestDecided: a decision outlives the connection by five seconds, for a late event, and as long as
 // the kernel keeps something of it. What has no cookie cannot be told from others.
 func TestDecided(t *testing.T) {
-	l := New(Config{Late: time.Second})
+	l := New(Config{LostAfter: time.Second})
 	half, left := socket(3), socket(1)
 	half.State = tcp.SynRecv
 	left.State, left.HasInfo = tcp.TimeWait, false

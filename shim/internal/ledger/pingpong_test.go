@@ -16,7 +16,7 @@ func TestPingPong(t *testing.T) {
 	const second = time.Second
 	serverEnd, clientEnd := netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("10.0.0.2:4000")
 	at := time.Unix(1000, 0)
-	l := New(Config{Start: at, Late: second})
+	l := New(Config{Start: at, LostAfter: second})
 	reads := 0
 	for i, cells := range tables.Rows(`
 		# after | bytes received | the table | shown | times that the table was read

@@ -159,7 +159,6 @@ const maxDelayedACK = 800 * time.Millisecond
 // judgment is the state of the last request in the latest sample with empty queues.
 type judgment struct {
 	state    RequestState
-	doubtful bool   // a tie whose request may have come in several segments, see Classify
 	alone    bool   // the last request came in one segment, when no other one was in flight
 	in, out  uint64 // bytes received and sent by then
 	segments uint32 // received by then
@@ -196,7 +195,7 @@ func (c *Conn) judge(usual Usual) {
 		state = Idle
 	}
 	stillWaits := silent && (last.state == InFlight || c.Notified) // lameduck has sent last
-	isProbeACK := silent && ackedLate(s) && (last.state == Idle || last.doubtful)
+	isProbeACK := silent && ackedLate(s)
 	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
 	isUnchanged := stillWaits || isProbeACK || isPING
 	c.Request = state
@@ -208,8 +207,7 @@ func (c *Conn) judge(usual Usual) {
 	default:
 		c.WaitsSince = c.Moved
 	}
-	isDoubtful := last.doubtful && silent || !ackedLate(s) && !usual.answered(&s.Info)
-	c.request = judgment{c.Request, c.Request == Tie && isDoubtful, alone, c.Received, c.Sent, s.Info.Segments}
+	c.request = judgment{c.Request, alone, c.Received, c.Sent, s.Info.Segments}
 }
 
 // NoteShut notes that lameduck has closed the connection for reading: the program may leave unread what
@@ -221,10 +219,9 @@ func (c *Conn) NoteShut() { c.Shut = true }
 func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
 	before := *c
 	before.Socket = *now
-	before.Received = max(c.Received, now.Info.Received)
-	before.Sent = max(c.Sent, now.Info.Sent-min(now.Info.Resent, now.Info.Sent))
+	before.Received, before.Sent = c.counters(now)
 	before.judge(usual)
-	c.Request, c.request = before.Request, before.request
+	c.request = before.request
 	c.request.out += uint64(n)
 	c.Sent += uint64(n)
 	c.Notified = true

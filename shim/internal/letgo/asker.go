@@ -49,7 +49,7 @@ type Asker struct {
 	open    int              // of those that were closed, how many the server has not closed in turn
 	clients map[netip.Addr]*client
 	servers map[netip.AddrPort]*Server
-	unasked []*Server
+	unknown []*Server
 
 	asked struct {
 		at       ledger.Moment // the latest question
@@ -59,15 +59,15 @@ type Asker struct {
 	figures Figures
 }
 
-// Config is which connections an Asker follows.
+// Config is which connections an Asker follows: none without a port, or Auto, in Goaway.
 type Config struct {
 	QuietFor  time.Duration // how long silence must last
 	CloseIdle bool          // kept connections are closed while they are idle
-	Goaway    []uint16      // the ports on which GOAWAY is sent instead, where HTTP/2 is spoken
+	Goaway    []uint16      // the local ports on which GOAWAY is sent instead, where HTTP/2 is spoken
 }
 
 // Auto is no port: in Config.Goaway it stands for those on which nothing but HTTP/2 is spoken.
-const Auto = 0
+const Auto uint16 = 0
 
 // New returns an Asker.
 func New(cfg Config) *Asker {
@@ -84,7 +84,7 @@ func (a *Asker) Figures() Figures {
 	}
 	for _, k := range a.kept {
 		if k.server.way == closing && a.inUseLately(k) {
-			proof := k.server.limits[0].proof
+			proof := k.server.usual.proof
 			of := NeverIdle
 			switch {
 			case !k.isNear():
@@ -112,8 +112,9 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.usual = sample.Usual
 	a.open = 0
 	for i := range sample.Others {
-		if o := &sample.Others[i]; o.Of != nil && a.kept[o.Cookie] != nil {
-			a.kept[o.Cookie].noteEnd(o.Of, o.State)
+		o := &sample.Others[i]
+		if k := a.kept[o.Cookie]; k != nil {
+			k.noteEnd(o.State)
 		}
 	}
 	for _, c := range sample.Conns {
@@ -159,16 +160,18 @@ func (a *Asker) follow(c *ledger.Conn) {
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
 		k = &Kept{
-			Conn: c, server: a.serverOf(c), from: a.clientAt(c.Remote.Addr()), since: a.now, cycle: unequal,
+			Conn: c, server: a.addServer(c), from: a.addClient(c.Remote.Addr()), since: a.now, cycle: unequal,
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:
-		k.noteEnd(c, c.State)
+		k.Conn = c
+		k.noteEnd(c.State)
 		if !isOpen {
 			break
 		}
 		shown, idle := k.update(a.now)
-		k.server.limits.note(a.now, shown, idle)
+		k.server.usual.note(a.now, shown, idle)
+		k.server.hot.note(a.now, shown, idle)
 		if k.asked() && k.In.Bytes > 0 {
 			a.addRequests(1)
 		}
@@ -184,8 +187,8 @@ func (a *Asker) addRequests(n int) {
 	a.asked.lastAt = a.now
 }
 
-// clientAt returns the client at an address.
-func (a *Asker) clientAt(peer netip.Addr) *client {
+// addClient returns the client at an address, and adds one that is not known.
+func (a *Asker) addClient(peer netip.Addr) *client {
 	if a.clients[peer] == nil {
 		a.clients[peer] = &client{}
 	}
@@ -206,7 +209,7 @@ func (a *Asker) maySoonAsk(k *Kept) bool {
 	case notice:
 		return k.Accepted && k.HasInfo
 	case closing:
-		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.limits[0].idle < a.cfg.QuietFor
+		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.usual.idle < a.cfg.QuietFor
 	}
 	return false
 }
@@ -263,8 +266,8 @@ func (a *Asker) ToAsk() (list []*Kept) {
 // manyIdle is more idle connections than can be closed until the next sample. Which they are is random.
 const manyIdle = 1000
 
-// idle returns the connections that may be closed, of those that are idle. The first are those whose idle
-// time is the median.
+// idle returns the connections that may be closed, of those that are idle. The first is the one
+// whose idle time is the median.
 func (a *Asker) idle() (may []*Kept) {
 	var idle []*Kept
 	for _, k := range a.kept {
@@ -286,23 +289,13 @@ func (a *Asker) idle() (may []*Kept) {
 	for i, k := range idle {
 		isEnd := min(i, len(idle)-1-i) < end
 		isReserved := isEnd && k.idleFor() < rarelyIdle
-		if !isReserved && k.isNear() && k.server.limits.permits(k, waited >= waitForAll) {
+		isLongIdle := k.server.usual.permits(k) || waited >= waitForAll && k.server.hot.permits(k)
+		if !isReserved && isLongIdle && k.isNear() {
 			may = append(may, k)
 		}
 	}
-	return fromTheMiddle(may)
-}
-
-// fromTheMiddle returns a list in the order of the distance from its middle.
-func fromTheMiddle[T any](list []T) (ordered []T) {
-	for i := range list {
-		distance := (i + 1) / 2
-		if i%2 == 0 {
-			distance = -distance
-		}
-		ordered = append(ordered, list[(len(list)-1)/2+distance])
-	}
-	return ordered
+	middle := len(may) / 2
+	return slices.Concat(may[middle:], may[:middle])
 }
 
 // mayClose reports whether a connection of a client may be closed after the latest sample: the client

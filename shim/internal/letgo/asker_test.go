@@ -3,7 +3,11 @@ package letgo
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"maps"
+	"math"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +23,14 @@ import (
 // s returns a number of seconds as a time.Duration.
 var s = world.Seconds
 
-// askerIn returns an Asker that is told about each sample of a world.
-func askerIn(w *world.World) *Asker {
-	w.CloseIdle = true
-	a := New(Config{QuietFor: cmp.Or(w.QuietFor, s(3)), CloseIdle: true})
-	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.Sample().NoneNewFor, Answer{}) }
+// askerIn returns an Asker that is told about each sample of a world, to close connections, or to send GOAWAY.
+func askerIn(w *world.World, goaway bool) *Asker {
+	cfg := Config{QuietFor: s(3), CloseIdle: true}
+	if goaway {
+		cfg = Config{QuietFor: s(3), Goaway: []uint16{80}}
+	}
+	a := New(cfg)
+	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.NoneNewFor, Answer{HTTP2: goaway}) }
 	w.Pause = func() time.Duration {
 		if a.Watching() {
 			return s(0.025)
@@ -36,128 +43,158 @@ func askerIn(w *world.World) *Asker {
 // updateAndAnswer is Update; servers that are to be asked answer at once.
 func (a *Asker) updateAndAnswer(sample *ledger.Sample, noneNewFor time.Duration, answer Answer) {
 	a.Update(sample, noneNewFor)
-	for _, y := range a.Unasked() {
+	for _, y := range a.TakeUnknown() {
 		a.NoteAnswer(y, answer)
 	}
 }
 
-// limitsOf returns the limits of the server on a port, or others if none is followed.
-func (a *Asker) limitsOf(port uint16) *limits {
-	for at, y := range a.servers {
-		if at.Port() == port {
-			return &y.limits
-		}
+// setProof sets the proofs of all servers.
+func (a *Asker) setProof(usual, hot float64) {
+	for _, y := range a.servers {
+		y.usual.proof, y.hot.proof = usual, hot
 	}
-	return &limits{}
 }
-
-// ask asks the client of a connection as MayAsk permits, for the caller.
-func (a *Asker) ask(k *Kept) { a.NoteAsked(k, &k.Socket) }
 
 // byCookie returns the kept connection with a cookie, nil without one.
 func (a *Asker) byCookie(cookie int) *Kept { return a.kept[uint64(cookie)] }
 
-// TestCycles: as many connections are idle for certain.
-func TestCycles(t *testing.T) {
-	for _, r := range world.ReadRows(t, "testdata/cycles.txt") {
-		t.Run(r.Name, func(t *testing.T) {
-			w := &r.World
-			a := askerIn(w)
-			w.Pause = func() time.Duration {
-				now := a.now - ledger.Trigger
-				if now < s(2) && w.Poll < s(0.25) || now >= s(2) {
+func readTable(t *testing.T, name string) [][]string {
+	table, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tables.Rows(string(table))
+}
+
+// check checks that each wanted word is one of those that were found.
+func check(t *testing.T, name, got, want string) {
+	for word := range strings.FieldsSeq(want) {
+		if !slices.Contains(strings.Fields(got), word) {
+			t.Errorf("%s: %s; want %s", name, got, word)
+		}
+	}
+}
+
+// TestAsker: what an Asker finds out about kept connections, and which it may ask.
+func TestAsker(t *testing.T) {
+	for _, cells := range readTable(t, "testdata/asker.txt") {
+		t.Run(cells[0], func(t *testing.T) {
+			options := struct {
+				Proof, Hot      float64
+				Waited          time.Duration
+				Natural, Goaway bool
+			}{Proof: enoughCycles}
+			at, words, _ := strings.Cut(cells[1], " ")
+			for word := range strings.FieldsSeq(words) {
+				name, value, _ := strings.Cut(word, "=")
+				if found, err := tables.Set(&options, name, value); !found || err != nil {
+					t.Fatal(word, err)
+				}
+			}
+			w := world.Parse(cells[2])
+			a := askerIn(&w, options.Goaway)
+			isAsked := false
+			note := w.Then
+			w.Then = func(h *world.Hold, now time.Duration) {
+				note(h, now)
+				isAsked = isAsked || slices.ContainsFunc(a.ToAsk(), func(k *Kept) bool { return a.MayAsk(k, &k.Socket) })
+			}
+			if !options.Natural {
+				w.Poll = cmp.Or(w.Poll, s(0.025))
+				w.Pause = func() time.Duration {
+					if a.now < ledger.Trigger+s(2) {
+						return w.Poll
+					}
 					return s(0.025)
 				}
-				return w.Poll
 			}
-			w.Poll = cmp.Or(w.Poll, s(0.025))
-			w.Until(r.At, r.Cond)
-			a.limitsOf(80)[0].proof = enoughCycles
-			a.limitsOf(81)[0].proof = enoughCycles
-			if got := fmt.Sprint(len(a.idle())); got != r.Want {
-				t.Errorf("%s, want %s", got, r.Want)
+			seconds, _ := strconv.ParseFloat(at, 64)
+			w.Until(s(seconds), world.Conditions["any"])
+
+			k := a.byCookie(1)
+			p := &k.server.usual
+			got := fmt.Sprintf("asked=%v watching=%v near=%v pause=%v proof=%v limit=%v",
+				isAsked, a.Watching(), k.isNear(), k.pause, math.Round(p.proof), p.idle.Truncate(time.Millisecond))
+			a.setProof(options.Proof, options.Hot)
+			if options.Waited > 0 {
+				a.asked.at = a.now - options.Waited
 			}
+			check(t, "", got+fmt.Sprint(" idle=", len(a.idle())), cells[3])
 		})
 	}
 }
 
-// TestEnds: those that were used the longest time ago, or the shortest, are closed later.
-func TestEnds(t *testing.T) {
-	for _, cells := range tables.Rows(`
-		# last used at | half a second after the latest question, and before
-		0.1                     | 1 0
-		0.1 0.08 0.06           | 3 1
-		0.1 0.09 0.08 0.07 0.06 | 5 1
-		0.1 0.08 -0.1 -0.2      | 4 3
-		-0.1                    | 1 1
-	`) {
-		w := world.Parse("")
-		for at := range strings.FieldsSeq(cells[0]) {
-			n, _ := strconv.ParseFloat(at, 64)
-			w.Lives = append(w.Lives, world.Parse(fmt.Sprintf("talks=%g", n-1.02)).Lives...)
+// TestAsked: what becomes of connections whose clients were asked, and who may be asked then.
+func TestAsked(t *testing.T) {
+	var w world.World
+	var a *Asker
+	var h *world.Hold
+	scene := ""
+	for _, cells := range readTable(t, "testdata/asked.txt") {
+		if len(cells) == 2 {
+			scene = cells[0]
+			w = world.Parse(cells[1])
+			a = askerIn(&w, strings.HasPrefix(scene, "GOAWAY"))
+			_, h = w.Until(s(3.9), world.Conditions["any"])
+			a.setProof(enoughCycles, 0)
+			continue
 		}
-		a := askerIn(&w)
-		w.Until(s(3.15), world.Conditions["any"])
-		a.limitsOf(80)[0].proof = enoughCycles
-		var got []string
-		for _, since := range []time.Duration{waitForOthers, waitForOthers - 1} {
-			a.asked.at = a.now - since
-			got = append(got, strconv.Itoa(len(a.idle())))
-		}
-		if got := strings.Join(got, " "); got != cells[1] {
-			t.Errorf("%s: %s, want %s", cells[0], got, cells[1])
-		}
-	}
-}
-
-// TestHot: a connection that is never idle for long is closed when nothing could be closed for a second.
-func TestHot(t *testing.T) {
-	w := world.Parse("open=-9 -9:99 -8:-500 0.5..9/0.033:99 0.52..9/0.033:-500")
-	a := askerIn(&w)
-	w.Pause = func() time.Duration { return s(0.025) }
-	w.Until(s(3.32), world.Conditions["any"])
-	for proof, want := range map[float64]int{EvenCycles - 1: 0, EvenCycles: 1} {
-		*a.limitsOf(80) = limits{{idle: minIdle, proof: enoughCycles}, {idle: hotIdle, proof: proof}}
-		for _, since := range []time.Duration{waitForAll - 1, waitForAll} {
-			a.asked.at = a.now - since
-			if got := len(a.idle()); got != want && since == waitForAll || got > 0 && since < waitForAll {
-				t.Errorf("%v after the latest question, with a proof of %v: %d, want %d", since, proof, got, want)
+		at, _ := strconv.ParseFloat(cells[0], 64)
+		for event := range strings.FieldsSeq(cells[1]) {
+			name, value, _ := strings.Cut(event, "=")
+			id, word, isLife := strings.Cut(event, ".")
+			n, _ := strconv.Atoi(cmp.Or(value, id))
+			switch {
+			case name == "ask":
+				k, now := a.byCookie(n), w.Lives[n-1].At(s(at))
+				a.NoteAsked(k, &now)
+			case name == "silent":
+				l := &w.Lives[n-1]
+				l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
+			case name == "resets":
+				w.Resets = uint64(n)
+			case name == "uncounted":
+				w.Uncounted = io.EOF
+			case name == "incomplete":
+				w.Incomplete.To = world.Never
+			case name == "complete":
+				w.Incomplete.To = 0
+			case isLife:
+				n, _ = strconv.Atoi(id)
+				w.Lives[n-1].Set(word)
 			}
 		}
+		w.Sample(h, s(at))
+		kept := slices.SortedFunc(maps.Values(a.kept), func(a, b *Kept) int { return cmp.Compare(a.Cookie, b.Cookie) })
+		toAsk := a.ToAsk()
+		p := a.addClient(w.Lives[0].At(0).Remote.Addr())
+		f := a.Figures()
+		got := fmt.Sprintf("left=%d reset=%d closed=%d notified=%d back=%d watching=%v awaits=%v",
+			p.left, p.reset, f.Closed, f.Notified, f.CameBack, a.Watching(), a.AwaitsClients())
+		got += fmt.Sprintf(" at-risk=%d given-up=%d in-flight=%d in-use=%d", h.AtRisk, h.LeftOut.GivenUp, h.InFlight, h.InUse)
+		got += " may=" + cookies(kept, func(k *Kept) bool { return !k.asked() && a.mayClose(k.from) })
+		got += " now=" + cookies(kept, func(k *Kept) bool { return slices.Contains(toAsk, k) && a.MayAsk(k, &k.Socket) })
+		got += " idle=" + cookies(a.idle(), func(*Kept) bool { return true })
+		check(t, scene+" at "+cells[0], got, cells[2])
 	}
 }
 
-// TestFromTheMiddle: of an even number the lower of the two in the middle comes first.
-func TestFromTheMiddle(t *testing.T) {
-	for _, want := range [][]int{nil, {0}, {0, 1}, {1, 2, 0}, {1, 2, 0, 3}, {2, 3, 1, 4, 0}} {
-		list := slices.Sorted(slices.Values(want))
-		if got := fromTheMiddle(list); !slices.Equal(got, want) {
-			t.Errorf("%v: %v, want %v", list, got, want)
+// cookies returns the cookies of those connections of which something is so.
+func cookies(list []*Kept, is func(*Kept) bool) string {
+	var found []string
+	for _, k := range list {
+		if is(k) {
+			found = append(found, fmt.Sprint(k.Cookie))
 		}
 	}
+	return strings.Join(found, ",")
 }
 
-// The first to be closed is the one in the middle by idle time. A closed connection is not
-// closed again, and a new connection of its peer came back.
-func TestNoteClosed(t *testing.T) {
-	w := world.Parse(`talks=-0.9; talks=-0.8; talks=-0.7 peer=10.0.0.7; talks=-0.6; talks=-0.5;
-		open=4 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100`)
-	a := askerIn(&w)
-	_, tr := w.Until(s(3.9), world.Conditions["any"]) // last used at 3.1, 3.2, 3.3, 3.4 and 3.5
-	a.limitsOf(80)[0].proof = enoughCycles
-	idle := a.idle()
-	if len(idle) != 5 {
-		t.Fatalf("%d idle, want 5", len(idle))
-	}
-	first := idle[0]
-	if first.Remote.Addr().String() != "10.0.0.7" {
-		t.Errorf("the first has been idle for %v", first.idleFor())
-	}
-	now := w.Lives[2].At(s(3.95))
-	if !first.IsIdle(&now) {
-		t.Errorf("not idle: %+v", now)
-	}
+// TestIsIdle: a connection that has changed since the sample is not idle.
+func TestIsIdle(t *testing.T) {
+	k := &Kept{Conn: &ledger.Conn{Received: 9, Sent: 9}}
 	for name, change := range map[string]func(*tcp.Socket){
+		"":         func(*tcp.Socket) {},
 		"received": func(s *tcp.Socket) { s.Info.Received++ },
 		"sent":     func(s *tcp.Socket) { s.Info.Sent++ },
 		"unread":   func(s *tcp.Socket) { s.Unread++ },
@@ -165,112 +202,12 @@ func TestNoteClosed(t *testing.T) {
 		"closing":  func(s *tcp.Socket) { s.State = tcp.CloseWait },
 		"no info":  func(s *tcp.Socket) { s.HasInfo = false },
 	} {
-		changed := now
-		change(&changed)
-		if first.IsIdle(&changed) {
-			t.Errorf("%s: idle", name)
+		now := tcp.Socket{State: tcp.Established, HasInfo: true, Info: tcp.Info{Received: 9, Sent: 9}}
+		change(&now)
+		if k.IsIdle(&now) != (name == "") {
+			t.Errorf("%q: idle: %v", name, name != "")
 		}
 	}
-	a.ask(first)
-	w.Sample(tr, s(3.95))
-	if n := len(a.idle()); n != 4 {
-		t.Errorf("then %d idle, want 4", n)
-	}
-	w.Sample(tr, s(4.02))
-	if len(a.ToAsk()) > 0 {
-		t.Error("connections may be closed although new ones come")
-	}
-	if got := a.Figures(); got.Closed != 1 || got.CameBack != 1 {
-		t.Errorf("%+v, want 1 and 1", got)
-	}
-}
-
-// A server may keep connections whose clients seem to have left. Of those that are closed, one
-// more may be open than the server has closed. One with a request that the server does not
-// read holds for a second, as of a hung server.
-func TestServerKeepsClosed(t *testing.T) {
-	w := world.Parse("talks=-0.9; talks=-0.8 peer=10.0.0.7; talks=-0.7")
-	a := askerIn(&w)
-	_, tr := w.Until(s(3.9), world.Conditions["any"])
-	mayClose := func(now float64, want bool) {
-		t.Helper()
-		w.Sample(tr, s(now))
-		if a.mayClose(a.byCookie(3).from) != want {
-			t.Errorf("at %v s another may be closed: %v, want %v", now, !want, want)
-		}
-	}
-	mayClose(3.95, true)
-	a.limitsOf(80)[0].proof = enoughCycles
-	first := a.idle()[0]
-	a.ask(first)
-	kept := &w.Lives[first.Cookie-1]
-	kept.Moves = slices.DeleteFunc(kept.Moves, func(m world.Move) bool { return m.At > s(3.95) })
-	mayClose(4, false)
-	kept.Unread = 5
-	mayClose(4.04, false)
-	if n := tr.Sample().AtRisk; n != 1 {
-		t.Errorf("%d requests are at risk, want 1", n)
-	}
-	mayClose(5.4, false)
-	if got := tr.Sample(); got.AtRisk != 0 || got.LeftOut.GivenUp != 1 {
-		t.Errorf("%d requests are at risk, %d given up, want 0 and 1", got.AtRisk, got.LeftOut.GivenUp)
-	}
-	kept.State = tcp.TimeWait
-	mayClose(5.5, true)
-}
-
-// Some clients do not notice that a connection has been closed, and lose the next request. Of a
-// peer's connections, one more may be open than its clients have closed in turn, and none is
-// closed after two were used once more.
-func TestClientKeepsClosed(t *testing.T) {
-	w := world.Parse("talks=-0.9; talks=-0.8; talks=-0.7; talks=-0.6; talks=-0.5 peer=10.0.0.7; talks=-0.4 peer=10.0.0.7")
-	a := askerIn(&w)
-	_, tr := w.Until(s(3.9), world.Conditions["any"])
-	now := s(3.9)
-	// show shows two samples in which connections have these states.
-	show := func(state tcp.State, ids ...int) {
-		for _, id := range ids {
-			w.Lives[id].State = state
-			w.Lives[id].Shown.NoInfo = true
-		}
-		for range 2 {
-			now += s(0.025)
-			w.Sample(tr, now)
-		}
-	}
-	conn := func(id int) *Kept { return a.byCookie(id + 1) }
-	want := func(id int, may bool, when string) {
-		t.Helper()
-		if a.mayClose(conn(id).from) != may {
-			t.Errorf("%s: connection %d may be closed: %v, want %v", when, id, !may, may)
-		}
-	}
-	a.ask(conn(0))
-	show(tcp.FinWait2, 0)
-	want(1, false, "the client keeps the connection")
-	want(4, true, "a client of another peer does")
-	show(tcp.TimeWait, 0)
-	want(1, true, "the client has closed the connection")
-	a.ask(conn(1))
-	a.ask(conn(4))
-	show(tcp.FinWait2, 1, 4)
-	want(2, true, "one of two is closed")
-	w.Lives[1].Close, w.Lives[4].Close = now, now
-	w.Resets += 2
-	show(tcp.FinWait2)
-	want(2, true, "one of two was used once more")
-	want(5, true, "the only one was used once more")
-	a.ask(conn(2))
-	show(tcp.FinWait2, 2)
-	w.Lives[2].Close = now
-	w.Resets++
-	w.Incomplete = world.Span{From: now, To: now + s(0.06)}
-	show(tcp.FinWait2)
-	if n := a.clients[conn(3).Remote.Addr()].reset; n != 1 {
-		t.Errorf("%d were used once more, as an incomplete sample shows, want 1", n)
-	}
-	show(tcp.FinWait2)
-	want(3, false, "two were used once more")
 }
 
 // BenchmarkPass is what a sample costs of kept connections of which half are idle; or of which none may be
@@ -299,7 +236,7 @@ type keptWorld struct {
 func newKeptWorld(n int, hesitate bool) *keptWorld {
 	w := &keptWorld{
 		Asker:  New(Config{QuietFor: s(4), CloseIdle: true}),
-		ledger: ledger.New(ledger.Config{Start: world.Start, Late: s(1), MaxTie: s(9)}),
+		ledger: ledger.New(ledger.Config{Start: world.Start, LostAfter: s(1), MaxTie: s(9)}),
 	}
 	for i := range n {
 		peer := netip.AddrFrom4([4]byte{10, 0, byte(i % (n / 8) >> 8), byte(i % (n / 8))}) // eight of each client
@@ -312,10 +249,10 @@ func newKeptWorld(n int, hesitate bool) *keptWorld {
 	for range 10 {
 		w.sample()
 	}
-	w.limitsOf(80)[0].proof = enoughCycles
+	w.setProof(enoughCycles, 0)
 	for _, k := range w.kept {
 		if hesitate && k.from.stay == 0 && k.answered() {
-			w.ask(k)
+			w.NoteAsked(k, &k.Socket)
 		}
 	}
 	w.sample()

@@ -49,28 +49,12 @@ func (p *client) noteBack() {
 	}
 }
 
-// limits are how long connections to a server have to be idle before they are closed: usually, and those
-// that are never idle for so long, the last of a pool, which have all its requests.
-type limits [2]limit
-
 // The shortest of these times: several jiffies, and longer than most answers that are written in
 // parts pause; and a jiffy, which takes more proof.
 const (
 	minIdle = 20 * time.Millisecond
 	hotIdle = 4 * time.Millisecond
 )
-
-// note notes what a connection has shown, and for how long it had been idle before.
-func (p *limits) note(now ledger.Moment, shown evidence, idle time.Duration) {
-	for i := range p {
-		p[i].note(now, shown, idle)
-	}
-}
-
-// permits reports whether a connection may be closed after the time that it has been idle for.
-func (p *limits) permits(k *Kept, isHot bool) bool {
-	return p[0].permits(k) || isHot && p[1].permits(k)
-}
 
 // limit is how long a connection has to be idle before it is closed.
 type limit struct {
@@ -99,6 +83,7 @@ const (
 	uniformCycles = 60
 )
 
+// permits reports whether a connection may be closed after the time that it has been idle for.
 func (l *limit) permits(k *Kept) bool {
 	isEnough := l.proof >= enoughCycles || k.IsEven() && l.proof >= EvenCycles
 	isThin := k.idleFor() >= thinIdle && l.proof >= 2*thinCycles && k.isUniform()

@@ -1,7 +1,6 @@
 package letgo
 
 import (
-	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -24,7 +23,7 @@ type Kept struct {
 	answer uint64        // bytes sent since the last request
 	pause  time.Duration // the longest in an answer, an eighth less for each without
 
-	parting
+	parting parting
 }
 
 // asked reports whether the client was asked to choose again.
@@ -94,13 +93,12 @@ func (k *Kept) isLeaving() bool { return k.Shut && k.parting != left }
 // such a connection in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes
 // one on which more data arrives, and resets it; see tcp_timewait_state_process in
 // net/ipv4/tcp_minisocks.c.
-func (k *Kept) noteEnd(c *ledger.Conn, state tcp.State) {
-	k.Conn = c
+func (k *Kept) noteEnd(state tcp.State) {
 	switch {
 	case !k.isLeaving():
 	case state == tcp.FinWait2:
 		k.parting = lingers
-	case slices.Contains([]tcp.State{tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing}, state):
+	case state == tcp.TimeWait, state == tcp.CloseWait, state == tcp.LastAck, state == tcp.Closing:
 		k.parting = left
 		k.from.left++
 		k.from.stay--
@@ -180,7 +178,6 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	}
 	usual := perRequest(&k.Info)
 	isOne := segments <= usual
-	isNext := last != ledger.InFlight || k.out > 0 // or answered, and the answer not acknowledged then
 	if in > 0 {
 		k.requests++
 	}
@@ -196,7 +193,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	case last == ledger.Idle && k.out > 0 && out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent:
 		shown, idle = goesOn, now-k.Info.LastSent-before.Moved // and then the next request
 		k.begin(single)
-	case isNext:
+	case last != ledger.InFlight:
 		shown, idle = k.endCycle(), now-k.Info.LastReceived-before.Moved
 		k.begin(single)
 		if out > 0 && (segments > 2 || segments > sentSegments && !isOne) {

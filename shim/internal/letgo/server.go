@@ -14,8 +14,11 @@ type Server struct {
 	At    netip.AddrPort
 	Known *ledger.Conn // a connection to it
 	Answer
-	way    way
-	limits limits
+	way way
+
+	// For connections that are idle at times, and for those that are never idle for so long: the last of a
+	// pool, which have all its requests.
+	usual, hot limit
 }
 
 // Answer is what a server speaks, as it has answered to connections of lameduck's own.
@@ -75,10 +78,10 @@ func IsHTTP1(answer string) (is, isCertain bool) {
 	return is, is || !strings.HasPrefix(version, answer)
 }
 
-// Unasked returns the servers that are to be asked, once each.
-func (a *Asker) Unasked() []*Server {
-	servers := a.unasked
-	a.unasked = nil
+// TakeUnknown returns the servers that are to be asked what they speak, once each.
+func (a *Asker) TakeUnknown() []*Server {
+	servers := a.unknown
+	a.unknown = nil
 	return servers
 }
 
@@ -106,13 +109,13 @@ func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 // Moves reports whether GOAWAY is sent to the server's clients.
 func (y *Server) Moves() bool { return y.way == notice }
 
-// serverOf returns the server of a connection.
-func (a *Asker) serverOf(c *ledger.Conn) *Server {
+// addServer returns the server of a connection, and adds one that is not known.
+func (a *Asker) addServer(c *ledger.Conn) *Server {
 	y := a.servers[c.Local]
 	if y == nil {
-		y = &Server{At: c.Local, Known: c, limits: limits{{idle: minIdle}, {idle: hotIdle, proof: -enoughCycles}}}
+		y = &Server{At: c.Local, Known: c, usual: limit{idle: minIdle}, hot: limit{idle: hotIdle, proof: -enoughCycles}}
 		a.servers[c.Local] = y
-		a.unasked = append(a.unasked, y)
+		a.unknown = append(a.unknown, y)
 	}
 	return y
 }

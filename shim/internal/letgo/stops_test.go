@@ -3,6 +3,7 @@ package letgo
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
@@ -26,95 +28,79 @@ var stops = flag.Int("stops", 60, "the number of stops of TestStops")
 func TestStops(t *testing.T) {
 	type sum struct {
 		losing, lost, inHold, kept int
-		holds                      []time.Duration
+		held                       time.Duration
 	}
-	for _, kind := range kinds {
+	for _, cells := range kinds {
 		var sums [2]sum
 		for seed := range uint64(*stops) {
-			for i, closeIdle := range []bool{false, true} {
-				p := newPlay(seed, kind)
-				p.hold(closeIdle)
+			for i := range sums {
+				p := newPlay(seed, cells[1])
+				p.hold(i == 1)
 				y := &sums[i]
 				y.losing += min(p.lost, 1)
 				y.lost += p.lost
 				y.inHold += p.lostInHold
-				y.holds = append(y.holds, p.ended)
+				y.held += p.ended
 				if p.kept {
 					y.kept++
 				}
 			}
 		}
+		n := *stops
 		for i, y := range sums {
-			slices.Sort(y.holds)
-			name := []string{"quiet", "with --close-idle"}[i]
-			n := len(y.holds)
-			t.Logf("%-12s %-17s | %4d of 1000 stops lose | %6.2f lost a stop, %5.2f in the hold | kept %4d of 1000 | hold %4.1f s, 95 %% %4.1f s",
-				kind, name, 1000*y.losing/n, float64(y.lost)/float64(n), float64(y.inHold)/float64(n), 1000*y.kept/n,
-				y.holds[n/2].Seconds(), y.holds[n*95/100].Seconds())
+			each := func(sum int) float64 { return float64(sum) / float64(n) }
+			t.Logf("%-10s %s | %.2f of stops lose | %5.2f lost a stop, %5.2f in the hold | kept %.2f | hold %4.1f s",
+				cells[0], []string{"quiet       ", "--close-idle"}[i], each(y.losing), each(y.lost), each(y.inHold), each(y.kept),
+				y.held.Seconds()/float64(n))
 		}
-		without, with := sums[0], sums[1]
-		if slices.Contains(unlike, kind) {
-			if 2*with.inHold > *stops {
-				t.Errorf("%s: %d requests were cut in %d holds", kind, with.inHold, *stops)
+		var may sum
+		_, _ = fmt.Sscan(cells[2], &may.lost, &may.losing)
+		without, with := &sums[0], &sums[1]
+		switch {
+		case cells[2] == "unlike":
+			if 2*with.inHold > n {
+				t.Errorf("%s: %d requests were cut in %d holds", cells[0], with.inHold, n)
 			}
-			continue
-		}
-		n := float64(*stops) / 100
-		if may := more[kind]; float64(with.lost-without.lost) > n*(may.requests+1) || float64(with.losing-without.losing) > n*(may.stops+1) {
+		case 100*(with.lost-without.lost) > n*(may.lost+1), 100*(with.losing-without.losing) > n*(may.losing+1):
 			t.Errorf("%s: %d requests lost in %d stops, and %d in %d without --close-idle",
-				kind, with.lost, with.losing, without.lost, without.losing)
-		}
-		if mean(with.holds) > mean(without.holds) {
-			t.Errorf("%s: the mean hold is %v, and %v without --close-idle", kind, mean(with.holds), mean(without.holds))
+				cells[0], with.lost, with.losing, without.lost, without.losing)
+		case with.held > without.held:
+			t.Errorf("%s: the hold is longer than without --close-idle", cells[0])
 		}
 	}
 }
 
-func mean(all []time.Duration) (sum time.Duration) {
-	for _, d := range all {
-		sum += d
-	}
-	return sum / time.Duration(len(all))
-}
-
-// kinds are what a pool does. In each, all else is drawn: the rate, the size of the pool, the
-// distance, the time of a request, the lag of the balancer, and when clients look at connections.
-var kinds = []string{
-	"fifo", "lifo", // the connection of a request is that used the longest time ago, or the shortest
-	"thin",      // few requests
-	"old 120",   // the same, on connections that are 2 min old
-	"tails 120", // and the end of each answer comes 200 ms late
-	"slow 120",  // and one request of twenty asks for a second answer, which takes 2 s
-	"shrinking", // a burst before TERM has made the pool larger than needed
-	"late",      // a balancer that lets go of the pool later than of new connections
-	"far",       // clients more than 1 ms away
-	"blind",     // clients that do not look whether a connection has been closed
-	"shared 1",  // many at a time on each connection, one of twenty 5 s long, of clients that are 1 s old
-	"shared 2.5",
-	"shared 8",
-	"beside", // one request of twenty asks for a second answer, which takes 2 s
-	"parts",  // uploads of ten parts, each of which is answered
-	"tail",   // the end of each answer comes 200 ms late
-	"pauses", // answers, or some of them, come in two parts, with up to 40 ms between
-}
-
-// unlike are the kinds in which what looks like requests one at a time is something else: in the
-// hold no more than half a request is cut a stop.
-var unlike = []string{"shared 1", "shared 2.5", "shared 8", "beside", "slow 120", "parts", "tail", "tails 120", "pauses"}
-
-// more is how many requests and stops of 100, and one as noise, may be lost more with --close-idle,
-// where it should not be used: a balancer lets go by itself, or clients lose a request with every
-// connection that is closed, of which some connect to the server once more.
-var more = map[string]struct{ requests, stops float64 }{"late": {10, 10}, "blind": {50, 0}}
+// kinds are what the clients of a pool do, beside what is drawn of all. Where they are unlike requests one
+// at a time, no more than half a request is cut a stop in the hold. Of 100 stops so many more may be
+// lost with --close-idle, and one as noise, where it should not be used: a balancer lets go by itself, or clients
+// lose a request with every connection that is closed, of which some connect to the server once more.
+var kinds = tables.Rows(`
+	# kind | the fields of peer | of 100 stops, so many requests and stops may be lost more
+	fifo       | oldest                                                     |
+	lifo       |                                                            |
+	thin       | rate=0.05..3                                               |
+	old        | rate=0.05..3 since=120                                     |
+	old tails  | rate=0.05..3 since=120 paused=1 pause=0.2                  | unlike
+	old slow   | rate=0.05..3 since=120 beside                              | unlike
+	shrinking  | shrinking                                                  |
+	late       | late=0.1..20                                               | 10 10
+	far        | rtt=0.0011..0.1                                            |
+	blind      | blind                                                      | 50 0
+	shared 1   | shared size=1..6 took=0.005..0.05 rate=20..200 since=1     | unlike
+	shared 2.5 | shared size=1..6 took=0.005..0.05 rate=20..200 since=2.5   | unlike
+	shared 8   | shared size=1..6 took=0.005..0.05 rate=20..200 since=8     | unlike
+	beside     | beside                                                     | unlike
+	parts      | parts=10 took=5                                            | unlike
+	tail       | paused=1 pause=0.2                                         | unlike
+	pauses     | paused=0.03..1 pause=0.001..0.04                           | unlike
+`)
 
 // play is a simulated stop. Times are relative to TERM.
 type play struct {
 	*rand.Rand
-	kind   string
 	begins time.Duration // of the clients
 	now    time.Duration
 	events []event // by time
-	peers  []*peer
 	conns  []*line
 	ended  time.Duration // the hold; 0: not yet
 	kept   bool
@@ -125,22 +111,29 @@ type play struct {
 
 // peer is a client with a pool.
 type peer struct {
+	Since     time.Duration // before TERM
+	RTT       time.Duration
+	Size      int
+	Rate      float64
+	Took      time.Duration // by a request
+	Oldest    bool          // the connection of a request is that used the longest time ago, else the shortest
+	Shrinking bool          // a burst before TERM has made the pool larger than needed
+	Late      time.Duration // the balancer lets go of the pool so much later than of new connections; 0: never
+	Blind     bool          // does not look whether a connection has been closed
+	Shared    bool          // many requests at a time on each connection, one of twenty 5 s long
+	Beside    bool          // one request of twenty asks for a second answer, which takes 2 s
+	Parts     int           // of an upload, each of which is answered
+	Paused    float64       // the share of answers that come in two parts
+	Pause     time.Duration // between these
+
 	addr   netip.Addr
-	rtt    time.Duration
 	reacts time.Duration // after this it notices the end of an idle connection; negative: when it takes one
-	blind  bool          // never
 	lag    time.Duration // new connections go to another server from then on
 	letsGo time.Duration // all requests do; 0: never
-	size   int
 	open   int
 	idle   []*line // the last was used last
-	rate   float64
 	steady bool
 	heavy  bool
-	took   time.Duration // by a request
-	newest bool          // used first
-	paused float64       // the share of answers that come in two parts
-	pause  time.Duration
 }
 
 // line is a connection of a pool.
@@ -155,56 +148,37 @@ type line struct {
 	told      time.Duration // when the client's kernel learns of the end; 0: never
 }
 
-// warmUp is how long clients have made requests before TERM.
-const warmUp = 12 * time.Second
-
 func newPlay(seed uint64, kind string) *play {
-	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind, begins: -warmUp}
-	if shared, since, _ := strings.Cut(kind, " "); since != "" {
-		seconds, _ := strconv.ParseFloat(since, 64)
-		p.kind, p.begins = shared, -s(seconds)
-	}
-	lag := p.draw(0.1, 12)
+	p := &play{Rand: rand.New(rand.NewPCG(7, seed))}
+	lag := s(p.draw("0.1..12"))
 	for i := range 1 + p.IntN(3) {
-		c := &peer{addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), rtt: p.draw(0.00005, 0.001), lag: lag,
-			reacts: p.draw(0.00005, 0.005), size: 1 + p.IntN(24), rate: p.draw(1, 150).Seconds(),
-			steady: p.IntN(4) == 0, heavy: p.IntN(4) == 0, took: p.draw(0.001, 0.2), newest: kind != "fifo"}
+		c := &peer{
+			addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), lag: lag, reacts: s(p.draw("0.00005..0.005")),
+			steady: p.IntN(4) == 0, heavy: p.IntN(4) == 0,
+		}
+		for word := range strings.FieldsSeq("since=12 rtt=0.00005..0.001 size=2..32 rate=1..150 took=0.001..0.2 " + kind) {
+			name, value, _ := strings.Cut(word, "=")
+			found, err := tables.Set(c, name, value, p.draw, func(text string) time.Duration { return s(p.draw(text)) },
+				func(text string) int { return int(p.draw(text)) })
+			if !found || err != nil {
+				panic(word)
+			}
+		}
 		if p.IntN(3) == 0 {
 			c.reacts = -1
 		}
-		switch p.kind {
-		case "parts":
-			c.took = parts * partPause
-		case "tail", "tails":
-			c.took += tailPause
-			c.paused, c.pause = 1, tailPause
-		case "pauses":
-			c.paused, c.pause = p.draw(0.03, 1).Seconds(), p.draw(0.001, 0.04)
+		if c.Late > 0 {
+			c.letsGo = lag + c.Late
 		}
-		if p.kind == "shared" {
-			c.size, c.took = 1+p.IntN(6), p.draw(0.005, 0.05)
-			c.rate = p.draw(5, 40).Seconds() * float64(c.size)
-			c.heavy = false
-		}
-		c.rate = min(c.rate, float64(c.size)/2/c.took.Seconds()) // so half of the pool is busy at most
-		switch p.kind {
-		case "thin", "old", "tails", "slow":
-			c.rate = p.draw(0.05, 3).Seconds()
-		case "late":
-			c.letsGo = lag + p.draw(0.1, 20)
-		case "far":
-			c.rtt = p.draw(0.0011, 0.1)
-		case "blind":
-			c.blind = true
-		}
-		p.peers = append(p.peers, c)
+		c.heavy = c.heavy && !c.Shared
+		c.Rate = min(c.Rate, float64(c.Size)/2/(c.Took+c.Pause).Seconds()) // so half of the pool is busy at most
+		p.begins = -c.Since
 		p.now = p.begins
-		begin := 1 + p.IntN(c.size)
-		if kind == "shrinking" {
-			begin = c.size
+		begin := 1 + p.IntN(c.Size)
+		if c.Shrinking {
+			begin = c.Size
 		}
 		for range begin {
-			c.open++
 			p.request(c)
 		}
 		c.open = begin
@@ -213,9 +187,15 @@ func newPlay(seed uint64, kind string) *play {
 	return p
 }
 
-// draw draws a time in seconds, log-uniform.
-func (p *play) draw(from, to float64) time.Duration {
-	return world.Seconds(from * math.Pow(to/from, p.Float64()))
+// draw draws a number from a range, log-uniform, or returns the only number.
+func (p *play) draw(text string) float64 {
+	low, high, isRange := strings.Cut(text, "..")
+	from, _ := strconv.ParseFloat(low, 64)
+	if !isRange {
+		return from
+	}
+	to, _ := strconv.ParseFloat(high, 64)
+	return from * math.Pow(to/from, p.Float64())
 }
 
 // event is a step to come.
@@ -243,11 +223,11 @@ func (p *play) run(to time.Duration) {
 
 // next plans the requests of a client.
 func (p *play) next(c *peer) {
-	gap := 1 / c.rate
+	gap := 1 / c.Rate
 	if !c.steady {
 		gap *= p.ExpFloat64()
 	}
-	p.at(world.Seconds(gap), func() {
+	p.at(s(gap), func() {
 		p.request(c)
 		p.next(c)
 	})
@@ -264,15 +244,15 @@ func (p *play) lose() {
 func (p *play) take(c *peer) *line {
 	for len(c.idle) > 0 {
 		i := 0
-		if c.newest {
+		if !c.Oldest {
 			i = len(c.idle) - 1
 		}
-		if p.kind == "shared" {
+		if c.Shared {
 			i = p.IntN(len(c.idle))
 		}
 		l := c.idle[i]
-		isOpen := l.told == 0 || l.told > p.now || c.blind
-		if isOpen && p.kind == "shared" {
+		isOpen := l.told == 0 || l.told > p.now || c.Blind
+		if isOpen && c.Shared {
 			return l
 		}
 		c.idle = slices.Delete(c.idle, i, i+1)
@@ -281,7 +261,7 @@ func (p *play) take(c *peer) *line {
 		}
 		p.leave(l)
 	}
-	if c.open >= c.size && p.now > p.begins {
+	if c.open >= c.Size && p.now > p.begins {
 		return nil
 	}
 	if p.ended > 0 && p.now < c.lag {
@@ -296,7 +276,7 @@ func (p *play) take(c *peer) *line {
 		id := len(p.conns) + 1
 		l.Kernel = world.NewKernel(tcp.Socket{State: tcp.Established, Cookie: uint64(id), Inode: uint32(id), HasInfo: true,
 			Local: netip.MustParseAddrPort("10.0.0.99:80"), Remote: netip.AddrPortFrom(c.addr, uint16(id)),
-			Info: tcp.Info{RTT: c.rtt}}, p.now)
+			Info: tcp.Info{RTT: c.RTT}}, p.now)
 		p.conns = append(p.conns, l)
 	}
 	return l
@@ -311,7 +291,7 @@ func (p *play) request(c *peer) {
 	if l == nil {
 		return
 	}
-	took := c.took
+	took := c.Took
 	if c.heavy {
 		took = min(time.Duration(float64(took)*math.Pow(1-p.Float64(), -1/1.5)/3), 10*time.Second)
 	}
@@ -319,37 +299,37 @@ func (p *play) request(c *peer) {
 		p.at(took, func() { c.idle = append(c.idle, l) })
 		return
 	}
-	switch p.kind {
-	case "parts":
-		p.at(c.rtt/2, func() { p.upload(l, 0) })
-	case "tail", "tails":
-		took -= tailPause
-		fallthrough
-	default:
-		p.at(c.rtt/2, func() { p.arrive(l, took) })
-	}
+	p.at(c.RTT/2, func() {
+		if c.Parts > 0 {
+			p.upload(l, 0)
+		} else {
+			p.arrive(l, took)
+		}
+	})
 }
 
-const (
-	parts     = 10
-	partPause = 500 * time.Millisecond
-	tailPause = 200 * time.Millisecond
-)
+// refuses reports whether the server takes no request on a connection, which its kernel resets.
+func (p *play) refuses(l *line) bool {
+	if l.State == tcp.Established && p.ended == 0 {
+		return false
+	}
+	p.lose()
+	p.resets++
+	l.gone = true
+	l.open--
+	return true
+}
 
 // upload is the arrival of a part, which is answered at once, as is the end after the last.
 func (p *play) upload(l *line, part int) {
-	if part == 0 && (l.State != tcp.Established || p.ended > 0) {
-		p.lose()
-		p.resets++
-		l.gone = true
-		l.open--
+	if part == 0 && p.refuses(l) {
 		return
 	}
 	bytes := 800
 	switch part {
 	case 0:
 		l.pending = 1
-	case parts:
+	case l.Parts:
 		bytes = 5
 	}
 	if l.pending == 0 { // cut
@@ -357,12 +337,12 @@ func (p *play) upload(l *line, part int) {
 	}
 	l.Receive(p.now, bytes)
 	l.Send(p.now+time.Millisecond, bytes)
-	if part < parts {
-		p.at(partPause, func() { p.upload(l, part+1) })
+	if part < l.Parts {
+		p.at(s(0.5), func() { p.upload(l, part+1) })
 		return
 	}
 	l.pending = 0
-	p.at(l.rtt/2, func() { p.release(l) })
+	p.at(l.peer.RTT/2, func() { p.release(l) })
 }
 
 // later sends more of an answer, or another answer, unless the connection is cut before.
@@ -387,19 +367,15 @@ func (p *play) release(l *line) {
 
 // arrive is a request's arrival at the server.
 func (p *play) arrive(l *line, took time.Duration) {
-	if l.State != tcp.Established || p.ended > 0 {
-		p.lose()
-		p.resets++
-		l.gone = true
-		l.open--
+	if p.refuses(l) {
 		return
 	}
 	l.Receive(p.now, 300)
 	l.working++
-	if p.kind == "shared" && p.IntN(20) == 0 {
+	if l.Shared && p.IntN(20) == 0 {
 		took = s(5)
 	}
-	if (p.kind == "beside" || p.kind == "slow") && p.IntN(20) == 0 {
+	if l.Beside && p.IntN(20) == 0 {
 		p.later(l, 2*time.Second, 700, func() {})
 	}
 	p.at(took, func() {
@@ -408,10 +384,10 @@ func (p *play) arrive(l *line, took time.Duration) {
 		}
 		l.Send(p.now, 700)
 		l.working--
-		if l.paused > 0 && p.Float64() < l.paused {
-			p.later(l, l.pause, 5, func() { p.at(l.rtt/2, func() { p.release(l) }) })
+		if l.Paused > 0 && p.Float64() < l.Paused {
+			p.later(l, l.Pause, 5, func() { p.at(l.peer.RTT/2, func() { p.release(l) }) })
 		} else {
-			p.at(l.rtt/2, func() { p.release(l) })
+			p.at(l.peer.RTT/2, func() { p.release(l) })
 		}
 		if l.shut {
 			p.end(l)
@@ -421,7 +397,7 @@ func (p *play) arrive(l *line, took time.Duration) {
 
 // end is the server's end of a connection.
 func (p *play) end(l *line) {
-	if p.kind == "shared" { // the server cancels what is under way
+	if l.Shared { // the server cancels what is under way
 		for ; l.working > 0; l.working-- {
 			p.lose()
 		}
@@ -432,9 +408,9 @@ func (p *play) end(l *line) {
 	if l.State == tcp.Established {
 		l.State, l.HasInfo, l.Inode = tcp.FinWait2, false, 0
 	}
-	l.told = p.now + l.rtt/2
+	l.told = p.now + l.peer.RTT/2
 	if isIdle := slices.Contains(l.idle, l); l.pending > 0 && !isIdle {
-		p.at(l.rtt/2, func() { p.leave(l) })
+		p.at(l.peer.RTT/2, func() { p.leave(l) })
 	}
 	for ; l.pending > 0; l.pending-- {
 		p.lose()
@@ -444,7 +420,7 @@ func (p *play) end(l *line) {
 
 // notice lets a client that looks all the time notice the end of a connection.
 func (p *play) notice(l *line) {
-	if l.told == 0 || l.reacts < 0 || l.blind {
+	if l.told == 0 || l.reacts < 0 || l.Blind {
 		return
 	}
 	p.at(max(l.told-p.now, 0)+l.reacts, func() {
@@ -458,19 +434,19 @@ func (p *play) notice(l *line) {
 // leave is a client's end of a connection that the server has closed.
 func (p *play) leave(l *line) {
 	l.open--
-	p.at(l.rtt/2, func() { l.State = tcp.TimeWait })
+	p.at(l.peer.RTT/2, func() { l.State = tcp.TimeWait })
 }
 
 // hold plays the hold and what follows.
 func (p *play) hold(closeIdle bool) {
 	const ceiling, searches = 49 * time.Second, time.Second
-	cfg := traffic.Config{QuietFor: s(4), MaxSilence: s(30), Poll: s(4) / 12, CloseIdle: closeIdle}
+	cfg := traffic.Config{QuietFor: s(4), MaxSilence: s(30), Poll: s(4) / 12}
 	h, asker := world.NewHold(cfg), New(Config{QuietFor: cfg.QuietFor, CloseIdle: true})
 	var searching time.Duration
 	for at := time.Duration(0); ; {
 		p.run(at)
 		p.sample(h, asker.AwaitsClients())
-		sample := h.Sample()
+		sample := &h.Sample
 		if closeIdle {
 			asker.updateAndAnswer(h.Latest, sample.NoneNewFor, Answer{})
 		}

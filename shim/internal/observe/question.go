@@ -29,7 +29,7 @@ const answerTime = time.Second
 // askServers asks the servers of kept connections, each once, and hands on their answers. Before, it tries
 // whether the kernel lets lameduck do anything with their connections.
 func (s *Sampler) askServers(now time.Time) {
-	for _, server := range s.asker.Unasked() {
+	for _, server := range s.asker.TakeUnknown() {
 		_, err := s.closer.Ask(&server.Known.Socket, "", func(*tcp.Socket) bool { return false })
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()

@@ -80,14 +80,12 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	if len(cfg.Traffic.Goaway) > 0 && cfg.Own == nil { // --close-idle implies it
+	if len(cfg.Letgo.Goaway) > 0 && cfg.Own == nil { // --close-idle implies it
 		cfg.Own = health.NewConns()
 	}
 	return &Sampler{
 		Interval: cfg.Traffic.Poll, cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic),
-		asker: letgo.New(letgo.Config{
-			QuietFor: cfg.Traffic.QuietFor, CloseIdle: cfg.Traffic.CloseIdle, Goaway: cfg.Traffic.Goaway,
-		}),
+		asker:  letgo.New(cfg.Letgo),
 		closer: closer.Closer{WholePIDNamespace: cfg.WholePIDNamespace},
 	}
 }
@@ -256,10 +254,9 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 
 // judge judges a sample.
 func (s *Sampler) judge(sample *ledger.Sample) {
-	s.tracker.Judge(sample, s.asker.Silence())
-	s.snapshot.Sample = s.tracker.Sample()
+	s.snapshot.Sample = s.tracker.Judge(sample, s.asker.Silence())
 	s.snapshot.Ledger = sample
-	if len(s.cfg.Traffic.Goaway) > 0 {
+	if len(s.cfg.Letgo.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}
 }

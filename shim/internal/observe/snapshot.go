@@ -16,6 +16,7 @@ import (
 type Config struct {
 	Start   time.Time // the trigger: silence and the times of Gate count from here
 	Traffic traffic.Config
+	Letgo   letgo.Config
 	Ports   []uint16 // local TCP ports that count; empty: the ports of the container's listeners
 
 	WholePIDNamespace bool           // every process of the PID namespace is the container's

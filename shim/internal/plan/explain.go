@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
@@ -221,12 +222,12 @@ func (e *explanation) hold(begin, endsEarly string) {
 		e.say("  when no new connection has come for a second: " +
 			"closes the clients' kept connections while they are idle")
 	}
-	named := slices.DeleteFunc(slices.Clone(e.Goaway), func(port uint16) bool { return port == traffic.AutoGoaway })
+	named := slices.DeleteFunc(slices.Clone(e.Goaway), func(port uint16) bool { return port == letgo.Auto })
 	if len(named) > 0 {
 		e.say("  when no new connection has come for a second: sends GOAWAY to the clients of port %s, "+
 			"if the server says that it speaks HTTP/2", report.PortList(named))
 	}
-	if slices.Contains(e.Traffic.Goaway, traffic.AutoGoaway) {
+	if slices.Contains(e.Letgo.Goaway, letgo.Auto) {
 		e.say("  asks each server whose clients keep connections whether it speaks HTTP/2 alone: " +
 			"these clients are sent GOAWAY")
 	}

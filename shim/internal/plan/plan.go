@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -38,6 +39,7 @@ type Plan struct {
 
 	Stop     stop.Config
 	Traffic  traffic.Config
+	Letgo    letgo.Config
 	Terms    report.Terms
 	Warnings []string // those of Config first
 }
@@ -90,10 +92,11 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		},
 		Traffic: c.traffic(f.ceiling),
 	}
+	p.Letgo = c.letgo(p.Traffic.QuietFor)
 	known := cmp.Or(server, &preset.Preset{})
 	p.ExitCodes = slices.Concat(c.ExitCodes, known.Exit)
 	p.Terms = report.Terms{
-		Config: &p.Stop, TrafficConfig: &p.Traffic, Hook: at.Hook, WaitGone: c.WaitGone,
+		Config: &p.Stop, TrafficConfig: &p.Traffic, LetgoConfig: &p.Letgo, Hook: at.Hook, WaitGone: c.WaitGone,
 		GraceAssumed: f.assumedFrom != "", AssumedFrom: f.assumedFrom, GraceCaveat: p.graceCaveat(f),
 		GraceFor: c.graceFor,
 		Systemd:  isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
@@ -172,10 +175,6 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 // adaptive the traffic's summary explains whether it is quiet.
 func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, ceiling/2))
-	goaway := slices.Clone(c.Goaway)
-	if c.CloseIdle {
-		goaway = append(goaway, traffic.AutoGoaway)
-	}
 	return traffic.Config{
 		QuietFor:    quietFor,
 		MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
@@ -184,9 +183,16 @@ func (c *Config) traffic(ceiling time.Duration) traffic.Config {
 		IgnorePeers: c.IgnorePeers,
 		Probes:      c.Probes,
 		Until:       c.Until,
-		CloseIdle:   c.CloseIdle,
-		Goaway:      goaway,
 	}
+}
+
+// letgo returns on which connections clients are asked to choose again.
+func (c *Config) letgo(quietFor time.Duration) letgo.Config {
+	goaway := slices.Clone(c.Goaway)
+	if c.CloseIdle {
+		goaway = append(goaway, letgo.Auto)
+	}
+	return letgo.Config{QuietFor: quietFor, CloseIdle: c.CloseIdle, Goaway: goaway}
 }
 
 // ExitCode returns the exit code to report for the command's own. stopped says that a stop signal came.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -43,6 +44,7 @@ func newStop() *Stop {
 				Grace: 30 * time.Second,
 			},
 			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
+			LetgoConfig:   &letgo.Config{},
 			AssumedFrom:   "Kubernetes",
 			GraceFor:      func(hold time.Duration) time.Duration { return hold + 11*time.Second },
 		},

@@ -44,7 +44,7 @@ func OrNull[T comparable](value T) any {
 func (s *Stop) Figures() Fields {
 	o := &s.InHold
 	sees := o.sees()
-	closes, notifies := sees && s.TrafficConfig.CloseIdle, sees && len(s.TrafficConfig.Goaway) > 0
+	closes, notifies := sees && s.LetgoConfig.CloseIdle, sees && len(s.LetgoConfig.Goaway) > 0
 	hasExited, signal := !s.ExitedAt.IsZero(), s.Exit.Signal
 	sent := []Fields{}
 	for _, one := range s.Sent {

@@ -17,6 +17,7 @@ import (
 type Terms struct {
 	*stop.Config
 	TrafficConfig *traffic.Config
+	LetgoConfig   *letgo.Config
 	Hook          bool                                   // a preStop hook holds beside PID 1, and sends no signal
 	WaitGone      []string                               // the paths of --wait-gone
 	WaitURL       string                                 // of --wait-url; "": none

@@ -63,7 +63,7 @@ func (s *Stop) betterHold() string {
 	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
 	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && s.settled() &&
-		!s.TrafficConfig.CloseIdle && len(s.TrafficConfig.Goaway) == 0
+		!s.LetgoConfig.CloseIdle && len(s.LetgoConfig.Goaway) == 0
 	switch {
 	case cause.Unanswered:
 		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+

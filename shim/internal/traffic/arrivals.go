@@ -33,10 +33,10 @@ func (a *arrivals) count(after time.Duration, total int) {
 	a.accepted = max(a.accepted, total)
 }
 
-// last returns how many connections came in the last seconds of a length of time.
-func (a *arrivals) last(span time.Duration) (n int) {
-	seconds := min(int((span+time.Second-1)/time.Second), len(a.perSecond))
-	for _, count := range a.perSecond[len(a.perSecond)-seconds:] {
+// within returns how many connections came in the last seconds of a length of time.
+func (a *arrivals) within(span time.Duration) (n int) {
+	seconds := int((span + time.Second - 1) / time.Second)
+	for _, count := range a.perSecond[max(len(a.perSecond)-seconds, 0):] {
 		n += count
 	}
 	return n

@@ -21,12 +21,12 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 	if !t.recent(at) {
 		return
 	}
-	latest := &t.active
+	latest := &t.lastActive
 	if found := t.seriesOf(c); found.period() > 0 {
 		if t.leavesOut(found) {
 			return
 		}
-		latest = &t.probing
+		latest = &t.lastProbe
 	}
 	if *latest == nil || at > t.relevant((*latest).Activity) {
 		*latest = c
@@ -37,28 +37,25 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 // activity, clients in an accept queue, and open connections. If nothing of all that is in
 // the sample, the cause of an earlier sample stays.
 func (f *fold) cause(waiting Cause) Cause {
-	latest := f.relevant(f.activity)
+	latest := f.relevant(f.counted)
 	isActive := f.recent(latest)
-	now := f.sample.At
 	switch {
 	case f.InFlight > 0 && f.cfg.Until != stop.Settled && (!isActive || f.silentSince(f.oldest.Moved)):
-		oldest := causeOf(f.oldest, Requests, now)
+		oldest := causeOf(f.oldest, Requests, f.sockets.At)
 		oldest.Connections = f.InFlight
 		return oldest
-	case isActive && f.isRecent(f.active):
-		return f.lastActivity(f.active)
-	case isActive && f.isRecent(f.probing):
-		return f.lastActivity(f.probing)
+	case isActive && f.isRecent(f.lastActive):
+		return f.lastActivity(f.lastActive)
+	case isActive && f.isRecent(f.lastProbe):
+		return f.lastActivity(f.lastProbe)
 	case isActive: // missed, or not shown by the source
-		return Cause{Kind: Bytes, At: f.sample.Time(latest)}
+		return Cause{Kind: Bytes, At: f.sockets.Time(latest)}
 	case waiting.Connections > 0:
-		waiting.At = now
 		return waiting
 	case f.cfg.Until == stop.Drained && f.lasting.Connections > 0:
-		f.lasting.At = now
 		return f.lasting
-	case f.latest.Cause.Kind == NewConnections && f.seriesOf(f.active).period() > 0: // as is known by now
-		return f.lastActivity(f.active)
+	case f.latest.Cause.Kind == NewConnections && f.seriesOf(f.lastActive).period() > 0: // as is known by now
+		return f.lastActivity(f.lastActive)
 	}
 	return f.latest.Cause
 }
@@ -74,7 +71,7 @@ func causeOf(c *ledger.Conn, kind CauseKind, at time.Time) Cause {
 // lastActivity returns the latest activity on a connection as a cause.
 func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 	at := t.relevant(c.Activity)
-	cause := causeOf(c, Bytes, t.sample.Time(at))
+	cause := causeOf(c, Bytes, t.sockets.Time(at))
 	period := t.seriesOf(c).period()
 	switch {
 	case period > 0:
@@ -84,7 +81,7 @@ func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 		cause.Unanswered = false
 	case c.Opened != 0 && at-c.Opened < t.cfg.QuietFor:
 		cause.Kind = NewConnections
-		cause.Connections = t.arrivals.last(t.cfg.QuietFor)
+		cause.Connections = t.arrivals.within(t.cfg.QuietFor)
 	case c.Waited >= t.cfg.QuietFor:
 		cause.Kind = Requests
 		cause.Connections = 1

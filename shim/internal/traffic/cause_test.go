@@ -11,8 +11,8 @@ import (
 func TestCauseStays(t *testing.T) {
 	tracker := New(Config{QuietFor: time.Second})
 	tracker.latest.Cause = Cause{Kind: NewConnections}
-	tracker.Judge(&ledger.Sample{Now: ledger.Trigger + time.Minute}, time.Second)
-	if got := tracker.Sample().Cause.Kind; got != NewConnections {
-		t.Errorf("the cause is %v", got)
+	got := tracker.Judge(&ledger.Sample{Now: ledger.Trigger + time.Minute}, time.Second)
+	if got.Cause.Kind != NewConnections {
+		t.Errorf("the cause is %v", got.Cause)
 	}
 }

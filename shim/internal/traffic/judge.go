@@ -1,20 +1,22 @@
 package traffic
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Judge judges a sample. On connections that were shut no byte must have moved for shutSilence.
-// The sample is read until the next call.
-func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
+// Judge judges a sample. On connections that were shut no byte must have moved for shutSilence. An
+// incomplete sample meets no condition. The sample is read until the next call.
+func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample {
 	if sample.Now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
 		t.progressAt = sample.Now
 	}
-	t.sample = sample
-	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections}}
+	t.sockets = sample
+	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections, At: sample.At}}
 	for i := range sample.Others {
 		f.addOther(&sample.Others[i])
 	}
@@ -29,8 +31,13 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) {
 	} else {
 		f.finish(shutSilence)
 	}
-	t.latest.Accepted = t.arrivals.accepted
-	t.latest.More = t.latest.More || !sample.MissedAt.IsZero()
+	next := &t.latest
+	next.Accepted = t.arrivals.accepted
+	next.More = next.More || !sample.MissedAt.IsZero()
+	t.arrivals.perSecond.Add(sample.Now-trigger, 0)
+	next.PerSecond = slices.Clone(t.arrivals.perSecond)
+	next.Patterns, next.LeftOut.Probes = t.patterns()
+	return *next
 }
 
 // addOther adds a socket that is no connection.
@@ -50,34 +57,32 @@ func (f *fold) addOther(s *ledger.Other) {
 
 // addConn adds a connection. The program has made progress if it has read or sent a byte.
 func (f *fold) addConn(c *ledger.Conn) {
-	now := f.sample.Now
+	now := f.sockets.Now
 	if c.Served {
 		f.progressAt = now
 	}
+	f.countNew(c)
 	switch c.Fate {
 	case ledger.Shown:
-		f.countNew(c, now)
 		f.count(c)
 		f.countRequest(c)
 		f.noteActivity(c)
 	case ledger.Closed:
-		f.countNew(c, c.Ended)
 		f.addClosed(c)
 	case ledger.Missing: // that may be activity
 		f.addActivity(c, activity{Opened: c.Opened, Moved: now})
 	case ledger.Lost:
-		f.countNew(c, now)
 		f.forget(c, c.Opened)
 		f.progressAt = now // perhaps
 	}
 }
 
 // countNew counts a connection that has come, and notes its first bytes.
-func (t *Tracker) countNew(c *ledger.Conn, at moment) {
+func (t *Tracker) countNew(c *ledger.Conn) {
 	a := &t.arrivals
 	if c.First && c.New {
 		a.shown++
-		a.count(at-trigger, a.shown)
+		a.count(cmp.Or(c.Ended, t.sockets.Now)-trigger, a.shown)
 	}
 	if c.Opened == 0 || c.Before.Opened != 0 {
 		return
@@ -113,7 +118,7 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	case c.Shut || c.Notified:
 		t.closed.Add(activity{Opened: c.Opened})
 		t.shut = max(t.shut, c.Moved)
-	case c.Opened == 0 || t.sample.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
+	case c.Opened == 0 || t.sockets.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
 		t.closed.Add(c.Activity)
 	default:
 		t.addToSeries(c, came)
@@ -124,53 +129,58 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 // finish makes the verdict that of the latest complete sample. After an incomplete sample the
 // program may have made progress. What clients do is no progress.
 func (f *fold) finish(shutSilence time.Duration) {
-	waiting := f.longestQueue()
+	waiting := f.noteQueue()
 	if waiting.Connections == 0 && !f.unread || f.bytesUnknown || f.latest.Incomplete {
-		f.progressAt = f.sample.Now
+		f.progressAt = f.sockets.Now
 	}
-	now := f.sample.Now
-	if f.sample.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
+	now := f.sockets.Now
+	if f.sockets.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
 		if now >= f.comeBackUntil() {
 			f.turnedAwayFrom = now
 		}
 		f.turnedAwayAt = now
 	}
 	if waiting.Connections == 0 && now < f.comeBackUntil() {
-		waiting = Cause{Kind: AcceptQueue, Peer: f.queued, Connections: 1}
+		waiting = f.waiting(0, 1)
 	}
 	others := f.addSeries()
 	f.conclude(others.Opened, shutSilence)
-	f.Moved = max(f.Moved, f.shutAt)
-	f.LastNew = f.sample.Time(f.Opened)
-	f.LastByte = f.sample.Time(f.Moved)
-	f.LastOther = f.sample.Time(others.Opened)
-	f.LastUse = f.sample.Time(others.Moved)
+	f.counted.Moved = max(f.counted.Moved, f.shutAt)
+	f.LastNew = f.sockets.Time(f.counted.Opened)
+	f.LastByte = f.sockets.Time(f.counted.Moved)
+	f.LastOther = f.sockets.Time(others.Opened)
+	f.LastUse = f.sockets.Time(others.Moved)
 	f.Cause = f.cause(waiting)
 	f.More = f.latest.More
 	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
 	f.LeftOut.Bare += f.bare
 	f.ListenedAt, f.ServedAt = f.latest.ListenedAt, f.latest.ServedAt
 	if f.listens {
-		f.ListenedAt = f.sample.At
+		f.ListenedAt = f.sockets.At
 	}
 	if !f.NoSockets {
-		f.ServedAt = f.sample.At
+		f.ServedAt = f.sockets.At
 	}
 	f.latest = f.Sample
 }
 
-// longestQueue returns the longest accept queue in which connections wait for the program, without
+// waiting returns as a cause that clients wait for the program.
+func (f *fold) waiting(port uint16, n int) Cause {
+	return Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, At: f.sockets.At, Connections: n}
+}
+
+// noteQueue notes, and returns, the longest accept queue in which connections wait for the program, without
 // any if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
-func (f *fold) longestQueue() (longest Cause) {
-	for i := range f.sample.Others {
-		s := &f.sample.Others[i]
+func (f *fold) noteQueue() (longest Cause) {
+	for i := range f.sockets.Others {
+		s := &f.sockets.Others[i]
 		n := int(s.Unread)
 		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
 		port := s.Local.Port()
 		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
-			longest = Cause{Kind: AcceptQueue, Peer: f.queued, Port: port, Connections: n}
-			f.queuedAt = f.sample.Now
+			longest = f.waiting(port, n)
+			f.queuedAt = f.sockets.Now
 		}
 	}
 	return longest
@@ -179,16 +189,16 @@ func (f *fold) longestQueue() (longest Cause) {
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
 	a := &f.arrivals
-	rest := &f.sample.Rest
-	now := f.sample.Now
-	if f.sample.NewSource { // connections may have come between the last sample of the former source and now
+	rest := &f.sockets.Rest
+	now := f.sockets.Now
+	if f.sockets.NewSource { // connections may have come between the last sample of the former source and now
 		f.queuedAt = now
 	}
 	if !rest.MissedAt.IsZero() {
-		f.markActive(f.sample.Moment(rest.MissedAt))
+		f.markActive(f.sockets.Moment(rest.MissedAt))
 	}
 	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
-		f.Add(both(now))
+		f.counted.Add(both(now))
 	}
 	if rest.Accepted > 0 {
 		f.markActive(now)
@@ -208,24 +218,23 @@ func (t *Tracker) markActive(at moment) {
 // addSeries adds the closed connections to the sample, but for what is left out, and returns the
 // activity without possible health probes.
 func (f *fold) addSeries() (others activity) {
-	before := f.activity
-	f.Add(f.closed)
-	f.shutAt = max(f.shutAt, f.shut)
-	others = f.activity
 	n := 0
 	for _, found := range f.probes {
-		latest, leftOut := found.counted(f.cfg.Probes, f.cfg.QuietFor)
-		if leftOut {
+		if f.leavesOut(found) {
 			n++
 		}
-		f.Add(latest)
-		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
-		others.Add(other)
 	}
 	if n > maxProbes && f.cfg.Probes == IgnoreProbesPatiently {
 		f.cfg.Probes = CountProbes
-		f.activity = before
-		return f.addSeries()
+	}
+	f.counted.Add(f.closed)
+	f.shutAt = max(f.shutAt, f.shut)
+	others = f.counted
+	for _, found := range f.probes {
+		latest, _ := found.counted(f.cfg.Probes, f.cfg.QuietFor)
+		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
+		f.counted.Add(latest)
+		others.Add(other)
 	}
 	return others
 }

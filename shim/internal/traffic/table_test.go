@@ -30,10 +30,10 @@ func TestVerdicts(t *testing.T) {
 func TestCause(t *testing.T) {
 	for _, r := range world.ReadRows(t, "testdata/causes.txt") {
 		t.Run(r.Name, func(t *testing.T) {
-			_, tracker := r.World.Until(r.At, r.Cond)
-			c := tracker.Sample().Cause
+			_, hold := r.World.Until(r.At, r.Cond)
+			c := hold.Cause
 			want, at, _ := strings.Cut(r.Want, " at ")
-			if got := describe(c, tracker.Sample().Verdict); got != want {
+			if got := describe(c, hold.Verdict); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 			wantAt, err := strconv.ParseFloat(at, 64)
@@ -48,8 +48,8 @@ func TestCause(t *testing.T) {
 func TestFigures(t *testing.T) {
 	for _, r := range world.ReadRows(t, "testdata/figures.txt") {
 		t.Run(r.Name, func(t *testing.T) {
-			_, tracker := r.World.Until(r.At, r.Cond)
-			got := figures(tracker.Tracker)
+			_, hold := r.World.Until(r.At, r.Cond)
+			got := figures(hold)
 			for word := range strings.FieldsSeq(r.Want) {
 				if !slices.Contains(got, word) {
 					t.Errorf("%s; want %s", got, word)
@@ -60,11 +60,10 @@ func TestFigures(t *testing.T) {
 }
 
 // figures returns a sample in words, with times in seconds from the trigger.
-func figures(tracker *traffic.Tracker) []string {
-	r := tracker.Sample()
+func figures(r *world.Hold) []string {
 	after := func(at time.Time) float64 { return max(at.Sub(world.Start).Seconds(), 0) }
 	text := fmt.Sprintf("accepted=%d more=%v open=%d in-flight=%d in-use=%d streams=%d at-risk=%d",
-		r.Accepted, r.More, r.Open, r.InFlight, r.InUse, r.Streams, tracker.Sample().AtRisk)
+		r.Accepted, r.More, r.Open, r.InFlight, r.InUse, r.Streams, r.AtRisk)
 	text += fmt.Sprintf(" last-new=%v last-other=%v last-use=%v %+v seconds=",
 		after(r.LastNew), after(r.LastOther), after(r.LastUse), r.LeftOut)
 	text = strings.NewReplacer("{", "", "}", "").Replace(text) + strings.ReplaceAll(fmt.Sprint(r.PerSecond), " ", ",")

@@ -19,18 +19,13 @@ type Config struct {
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
 	Until       stop.Reason // the condition of the hold, for Sample.Cause; "": as stop.Quiet
-	CloseIdle   bool        // kept connections are closed while they are idle: see package letgo
-	Goaway      []uint16    // the local ports on whose connections GOAWAY is sent, or AutoGoaway
 }
-
-// AutoGoaway in Config.Goaway stands for the ports on which HTTP/2 is spoken, and nothing else.
-const AutoGoaway uint16 = 0
 
 // Ledger returns the configuration of the ledger whose samples are judged.
 func (c *Config) Ledger(start time.Time) ledger.Config {
 	return ledger.Config{
 		Start: start, IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers,
-		Late: c.Poll, MaxTie: min(max(maxTie, 2*c.QuietFor), c.MaxSilence),
+		LostAfter: c.Poll, MaxTie: min(max(maxTie, 2*c.QuietFor), c.MaxSilence),
 	}
 }
 
@@ -41,9 +36,9 @@ const maxTie = 9 * time.Second
 
 // Tracker judges samples, one after the other. A fold has what is of one sample alone.
 type Tracker struct {
-	cfg    Config         // Probes is CountProbes once too many probes have come
-	sample *ledger.Sample // the current
-	latest Sample         // the verdict on the latest, without what Tracker.Sample adds
+	cfg     Config         // Probes is CountProbes once too many probes have come
+	sockets *ledger.Sample // the current sample
+	latest  Sample         // the judgment of the sample before
 
 	// What was counted since the trigger, by addConn, and by addUnseen what no sample shows.
 	arrivals arrivals
@@ -56,10 +51,10 @@ type Tracker struct {
 	probes map[Pattern]*series // those that may be health probes, by key
 
 	// The connections with the latest activity that counts, by noteActivity; nil: none.
-	active  *ledger.Conn // possible health probes aside
-	probing *ledger.Conn // a possible health probe
+	lastActive *ledger.Conn // possible health probes aside
+	lastProbe  *ledger.Conn // a possible health probe
 
-	// The program, by addConn; its queues also by longestQueue and addUnseen, its progress by Judge and finish.
+	// The program, by addConn; its queues also by noteQueue and addUnseen, its progress by Judge and finish.
 	acceptedOn map[uint16]bool // the ports of which it has accepted a connection
 	queued     netip.Addr      // the peer of a connection that waited to be accepted
 	queuedAt   moment          // when connections last waited to be accepted, or may have
@@ -70,7 +65,7 @@ type Tracker struct {
 }
 
 // silence returns the time since m, or since the trigger if that is later.
-func (t *Tracker) silence(m moment) time.Duration { return t.sample.Now - max(m, trigger) }
+func (t *Tracker) silence(m moment) time.Duration { return t.sockets.Now - max(m, trigger) }
 
 func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }
 
@@ -90,33 +85,20 @@ func (t *Tracker) comeBackUntil() moment {
 // New returns a Tracker.
 func New(cfg Config) *Tracker {
 	return &Tracker{
-		cfg: cfg, sample: &ledger.Sample{}, latest: Sample{Verdict: Verdict{Incomplete: true}},
+		cfg: cfg, latest: Sample{Verdict: Verdict{Incomplete: true}},
 		probes: map[Pattern]*series{}, acceptedOn: map[uint16]bool{},
 	}
 }
 
-// Sample returns the latest sample. An incomplete one meets no condition.
-func (t *Tracker) Sample() Sample {
-	t.arrivals.perSecond.Add(t.sample.Now-trigger, 0)
-	r := t.latest
-	r.PerSecond = slices.Clone(t.arrivals.perSecond)
-	r.Patterns = t.patterns()
-	for _, p := range r.Patterns {
-		if p.LeftOut {
-			r.LeftOut.Probes += p.Count
-		}
-	}
-	return r
-}
-
-// patterns returns the patterns, the most frequent first.
-func (t *Tracker) patterns() (list []Pattern) {
+// patterns returns the patterns, the most frequent first, and how many connections of them are left out.
+func (t *Tracker) patterns() (list []Pattern, leftOut int) {
 	for key, found := range t.probes {
 		if period := found.period(); period > 0 {
-			leftOut := t.leavesOut(found)
-			p := Pattern{
-				Peer: key.Peer, Port: key.Port, Received: key.Received, Period: period,
-				Count: found.count, Last: t.sample.Time(found.rhythms[0].last.at), LeftOut: leftOut,
+			p := key
+			p.Period, p.Count, p.LeftOut = period, found.count, t.leavesOut(found)
+			p.Last = t.sockets.Time(found.last.at)
+			if p.LeftOut {
+				leftOut += p.Count
 			}
 			// Sorting would make the program 15 kB larger.
 			at, _ := slices.BinarySearchFunc(list, p, func(a, b Pattern) int {
@@ -126,7 +108,7 @@ func (t *Tracker) patterns() (list []Pattern) {
 			list = slices.Insert(list, at, p)
 		}
 	}
-	return list
+	return list, leftOut
 }
 
 // seriesOf returns the series of a connection, nil without a series: one that is not new has none. The
@@ -157,7 +139,7 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		if len(t.probes) >= maxProbeKeys {
 			for key, other := range t.probes {
 				if other.period() == 0 { // without a rhythm, a series is traffic
-					t.closed.Add(other.activity)
+					t.closed.Add(other.all)
 					delete(t.probes, key)
 				}
 			}

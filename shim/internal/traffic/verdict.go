@@ -11,8 +11,8 @@ import (
 type fold struct {
 	*Tracker
 	Sample
-	activity        // without probes that are left out, and without bytes on connections that were shut
-	shutAt   moment // when a byte moved on those last
+	counted activity // without probes that are left out, and without bytes on connections that were shut
+	shutAt  moment   // when a byte moved on those last
 
 	listens bool // a listener
 	wanted  int  // connections in accept queues that have sent something or are not shown
@@ -33,7 +33,7 @@ func (f *fold) addActivity(c *ledger.Conn, a activity) {
 		f.shutAt = max(f.shutAt, a.Moved)
 		a.Moved = 0
 	}
-	f.Add(a)
+	f.counted.Add(a)
 }
 
 // stuckAfter is how long connections may wait to be accepted, or requests to be read,
@@ -47,11 +47,11 @@ const KeptFor = 8
 
 // conclude completes the verdict.
 func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
-	latest := f.activity
+	latest := f.counted
 	latest.Add(both(f.queuedAt))
 	v := &f.Verdict
 	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
-	v.Settled = f.silentSince(latest.Opened) && f.sample.Now >= f.comeBackUntil()
+	v.Settled = f.silentSince(latest.Opened) && f.sockets.Now >= f.comeBackUntil()
 	v.Quiet = v.Settled && f.silentSince(latest.Moved) && f.silence(f.shutAt) >= shutSilence && f.InFlight == 0
 	v.Drained = v.Quiet && f.lasting.Connections == 0 && !f.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
@@ -62,7 +62,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
 	v.Active = f.recent(max(latest.Opened, latest.Moved, f.shutAt)) || f.InFlight > 0
 	v.NoSockets = !f.listens && f.Open == 0 && f.InFlight == 0
-	v.Stuck = !f.served && f.sample.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
+	v.Stuck = !f.served && f.sockets.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
 // count adds an open connection.
@@ -72,8 +72,8 @@ func (f *fold) count(c *ledger.Conn) {
 	switch {
 	case c.Accepted:
 		f.acceptedOn[c.Local.Port()] = true
-		if !c.Before.Accepted && !f.sample.Baseline {
-			f.progressAt = f.sample.Now
+		if !c.Before.Accepted {
+			f.progressAt = f.sockets.Now
 		}
 	default:
 		f.queued = c.Remote.Addr()
@@ -84,7 +84,7 @@ func (f *fold) count(c *ledger.Conn) {
 	if f.recent(c.Moved) {
 		f.InUse++
 		if isStream(c) {
-			f.streamed = f.sample.Now
+			f.streamed = f.sockets.Now
 		}
 	}
 	if c.State == tcp.Established {
@@ -97,7 +97,7 @@ func (f *fold) count(c *ledger.Conn) {
 		f.lasting.Connections++
 		f.lasting.Peer = c.Remote.Addr()
 	}
-	if c.New && ledger.ReceivedNothing(&c.Socket) {
+	if c.New && c.Opened == 0 {
 		f.LeftOut.Bare++
 	}
 	f.unsent = f.unsent || c.Unsent > 0 && !isGone
@@ -121,8 +121,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if silent := f.sample.Now - c.Moved; isStream(c) && silent < time.Second ||
-			ledger.Streams(c, silent) || c.Notified && f.recent(c.Moved) {
+		if ledger.Streams(c, f.sockets.Now-c.Moved) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
 			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
@@ -149,9 +148,9 @@ func (f *fold) countRequest(c *ledger.Conn) {
 // requestDelay is how long after its handshake a client may take to send a request.
 const requestDelay = 100 * time.Millisecond
 
-// atRisk reports whether a signal now would cut a request on a connection. In contrast to a request in flight, a response that was sent and not
-// acknowledged is not at risk, since the kernel delivers the response after the program's
-// end. A client that has just connected is about to send a request.
+// atRisk reports whether a signal now would cut a request on a connection. In contrast to a request in
+// flight, a response that was sent and not acknowledged is not at risk, since the kernel delivers the response
+// after the program's end. A client that has just connected is about to send a request.
 func atRisk(c *ledger.Conn) bool {
 	switch s := &c.Socket; {
 	case !s.HasInfo || ledger.PeerGone(s):

@@ -41,7 +41,9 @@ const (
 func Run(p *plan.Plan, onlyStops bool, print func(line string) error, log *termlog.Writer) error {
 	w := newWatch(p, print, log, time.Now())
 	w.onlyStops = onlyStops
-	cfg := observe.Config{Start: w.start, Traffic: p.Traffic, Ports: p.CountPorts, EveryPort: true, Wake: sigcatch.Wake}
+	cfg := observe.Config{
+		Start: w.start, Traffic: p.Traffic, Letgo: p.Letgo, Ports: p.CountPorts, EveryPort: true, Wake: sigcatch.Wake,
+	}
 	cfg.Traffic.Poll = cost.LateEvent - endedInterval // after that the event of a missing connection is lost
 	w.sampler = observe.Start(cfg, w.samples)
 	return w.run()

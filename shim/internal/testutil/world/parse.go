@@ -100,6 +100,14 @@ func (w *World) parseLives(words []string) (list []Life) {
 	return list
 }
 
+// Set sets a field of a connection, or adds a move.
+func (l *Life) Set(word string) {
+	name, value, _ := strings.Cut(word, "=")
+	if !set(l, name, value) && !set(&l.Shown, name, value) {
+		l.Moves = append(l.Moves, parseMoves(word)...)
+	}
+}
+
 // set sets a field of a struct, and reports whether there is one.
 func set(in any, name, value string) bool {
 	found, err := tables.Set(in, name, value, seconds, numbers, span, parseMoves, netip.ParsePrefix,

@@ -39,6 +39,9 @@ type Life struct {
 	During   Span          // when these three apply; zero: always
 	RTT      time.Duration // default 0.2 ms
 	ID       uint64
+	Own      bool // a connection of the container to itself
+	Shut     bool // lameduck has closed it for reading
+	Notified bool // lameduck has sent GOAWAY on it
 	Shown    Shown
 }
 
@@ -127,7 +130,8 @@ func (l *Life) closed(read time.Duration) Closed {
 
 // Hold is a ledger with the judgment of its samples.
 type Hold struct {
-	*traffic.Tracker
+	traffic.Sample
+	tracker     *traffic.Tracker
 	Ledger      *ledger.Ledger
 	Latest      *ledger.Sample
 	ShutSilence time.Duration
@@ -135,36 +139,38 @@ type Hold struct {
 
 // NewHold returns a Hold that has seen nothing.
 func NewHold(cfg traffic.Config) *Hold {
-	return &Hold{traffic.New(cfg), ledger.New(cfg.Ledger(Start)), nil, cfg.QuietFor}
+	return &Hold{tracker: traffic.New(cfg), Ledger: ledger.New(cfg.Ledger(Start)), ShutSilence: cfg.QuietFor}
 }
 
 // End ends a sample of the ledger.
 func (h *Hold) End(rest ledger.Rest) {
 	h.Latest = h.Ledger.End(rest)
-	h.Judge(h.Latest, h.ShutSilence)
+	h.Sample = h.tracker.Judge(h.Latest, h.ShutSilence)
 }
 
 // World is a set of connections, and how samples show the connections.
 type World struct {
 	traffic.Config
-	Lives  []Life
-	Events bool                             // events report ends
-	Late   time.Duration                    // how late events are read
-	Lag    time.Duration                    // how much longer than Config.Poll the interval is
-	Then   func(h *Hold, now time.Duration) // called after each sample
-	Pause  func() time.Duration             // between two samples, in place of Config.Poll
+	Lives       []Life
+	Events      bool                             // events report ends
+	Late        time.Duration                    // how late events are read
+	ShutSilence time.Duration                    // default QuietFor
+	Lag         time.Duration                    // how much longer than Config.Poll the interval is
+	Then        func(h *Hold, now time.Duration) // called after each sample
+	Pause       func() time.Duration             // between two samples, in place of Config.Poll
 
-	Incomplete Span      // the samples that are
-	Queue      []float64 // so many connections are in the listener's queue, and until when
-	Missed     Span      // when connections may have been missed
-	ProcNet    Span      // when samples come from /proc/net, which has neither tcp_info nor cookies
-	source     bool      // the latest did
-	Counted    []Move    // Rest.Accepted
-	Opened     []Move    // Rest.Opened
-	Segments   bool      // Rest.Segments
-	Resets     uint64    // Rest.Resets
-	Uncounted  error     // Rest.Uncounted
-	TurnedAway []Span    // Rest.TurnedAway
+	Incomplete Span          // the samples that are
+	Queue      []float64     // so many connections are in the listener's queue, and until when
+	Missed     Span          // when connections may have been missed
+	ProcNet    Span          // when samples come from /proc/net, which has neither tcp_info nor cookies
+	source     bool          // the latest did
+	read       time.Duration // when events were read last
+	Counted    []Move        // Rest.Accepted
+	Opened     []Move        // Rest.Opened
+	Segments   bool          // Rest.Segments
+	Resets     uint64        // Rest.Resets
+	Uncounted  error         // Rest.Uncounted
+	TurnedAway []Span        // Rest.TurnedAway
 }
 
 // Span is a length of time, without its end.
@@ -180,18 +186,11 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 	for i := range w.Lives {
 		w.Lives[i].ID = uint64(i + 1)
 	}
-	ends := slices.Clone(w.Lives)
-	slices.SortStableFunc(ends, func(a, b Life) int { return cmp.Compare(a.Close, b.Close) })
 	h := NewHold(w.Config)
+	h.ShutSilence = cmp.Or(w.ShutSilence, w.QuietFor)
 	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
-		var closed []Closed
-		for ; len(ends) > 0 && ends[0].Close <= now-w.Late; ends = ends[1:] {
-			if l := ends[0]; w.Events && l.Close > 0 && !l.Shown.Unreported {
-				closed = append(closed, l.closed(l.Close+w.Late))
-			}
-		}
-		w.Sample(h, now, closed...)
-		if cond(h.Sample().Verdict) {
+		w.Sample(h, now)
+		if cond(h.Verdict) {
 			return now, h
 		}
 	}
@@ -205,7 +204,20 @@ func (w *World) pause() time.Duration {
 	return w.Poll
 }
 
-// Sample shows all that is open.
+// closed returns the events of the ends that are read up to a time, in the order of the ends.
+func (w *World) closed(now time.Duration) (events []Closed) {
+	for i := range w.Lives {
+		l := &w.Lives[i]
+		if read := l.Close + w.Late; w.Events && l.Close > 0 && !l.Shown.Unreported && w.read < read && read <= now {
+			events = append(events, l.closed(read))
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Closed) int { return a.At.Compare(b.At) })
+	w.read = now
+	return events
+}
+
+// Sample shows all that is open, and the ends that are read by now.
 func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 	if is := w.ProcNet.has(now); is != w.source {
 		w.source = is
@@ -223,9 +235,14 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 			if w.source {
 				sock.Cookie, sock.HasInfo, sock.Info = 0, false, tcp.Info{}
 			}
-			h.Ledger.Observe(&sock, ledger.Clients)
+			side := ledger.Clients
+			if l.Own {
+				side = ledger.Own
+			}
+			h.Ledger.Observe(&sock, side)
 		}
 	}
+	closed = append(closed, w.closed(now)...)
 	for i := range closed {
 		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
 	}
@@ -238,6 +255,11 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 		rest.MissedAt = Start.Add(now)
 	}
 	h.End(rest)
+	for _, c := range h.Latest.Conns {
+		if i := int(c.Cookie) - 1; i >= 0 && i < len(w.Lives) {
+			c.Shut, c.Notified = c.Shut || w.Lives[i].Shut, c.Notified || w.Lives[i].Notified
+		}
+	}
 	if w.Then != nil {
 		w.Then(h, now)
 	}
