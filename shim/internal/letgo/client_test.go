@@ -231,6 +231,9 @@ func TestEvidence(t *testing.T) {
 		requests                                  | 1..5.9/0.2:300,-700                              | 58 20
 		requests in two segments, soon after the answer | 1..5.9/0.07:300 1.001..5.9/0.07:300 1.061..5.9/0.07:-700 | 58 20
 		answers without content                   | 1..5.9/0.2:300,-64                               | 0 20
+		HTTP/1, answers without content           | 1..5.9/0.2:300,-28                               | 58 20
+		HTTP/1, answers as short as interim ones  | 1..5.9/0.2:300,-27                               | 0 20
+		HTTP/1 and HTTP/2, answers without content | 1..5.9/0.2:300,-28                              | 0 20
 		answers that go on after 60 ms            | 1..5.9/0.2:300,-700 1.08..5.98/0.2:-5            | -92 118
 		answers that go on later than they pause  | 1..5.9/0.2:300,-700 1.13..5.98/0.2:-5            | -150 218
 		an answer that goes on                    | 1..5.9/0.2:300,-700 3.9:-5                       | -126 158
@@ -242,6 +245,8 @@ func TestEvidence(t *testing.T) {
 	`) {
 		w := world.Parse("open=-9 -9:99 -8:-500 " + cells[1])
 		a := askerIn(&w)
+		answer := Answer{HTTP1: strings.Contains(cells[0], "HTTP/1"), HTTP2: strings.Contains(cells[0], "HTTP/2")}
+		w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.Sample().NoneNewFor, answer) }
 		w.Pause = func() time.Duration { return s(0.025) }
 		w.Until(s(6), world.Conditions["any"])
 		p := a.limitsOf(80)
