@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -131,7 +132,7 @@ func TestQuestion(t *testing.T) {
 		endlessly, closes          | HTTP/2 alone |
 		endless zeros, closes      | "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" |
 		half, closes               | "\x00\x00\x00\x04\x00\x00\x00\x00" | yes
-		http, http                 | "HTTP/1.1 400 Bad Request" |
+		http, http                 | "HTTP/1.1 400 Bad Request", HTTP/1 |
 		redis, closes              | "-ERR unknown command\r\n" |
 		closes, closes             | closes the connection |
 		resets, closes             | connection reset by peer |
@@ -149,10 +150,7 @@ func TestQuestion(t *testing.T) {
 
 // words returns an answer in words.
 func words(a letgo.Answer) string {
-	if !a.HTTP2 {
-		return a.Else
-	}
-	text := "HTTP/2"
+	text := cmp.Or(a.Else, "HTTP/2")
 	for _, more := range []struct {
 		is   bool
 		text string
