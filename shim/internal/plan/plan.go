@@ -95,9 +95,7 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 	p.Terms = report.Terms{
 		Config: &p.Stop, TrafficConfig: &p.Traffic, Hook: at.Hook, WaitGone: c.WaitGone,
 		GraceAssumed: f.assumedFrom != "", AssumedFrom: f.assumedFrom, GraceCaveat: p.graceCaveat(f),
-		GraceFor: c.graceFor,
-		Systemd:  isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
-		Server:   known.Name, ClosesKept: known.ClosesKept, Caveat: known.Caveat,
+		GraceFor: c.graceFor, Server: known,
 	}
 	if c.WaitURL != nil {
 		p.Terms.WaitURL = c.WaitURL.URL

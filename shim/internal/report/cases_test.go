@@ -11,6 +11,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -42,6 +43,7 @@ func newStop() *Stop {
 				Gate:  stop.Gate{Floor: 2 * time.Second, Ceiling: 15 * time.Second, Until: stop.Quiet},
 				Grace: 30 * time.Second,
 			},
+			Server:        &preset.Preset{},
 			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
 			AssumedFrom:   "Kubernetes",
 			GraceFor:      func(hold time.Duration) time.Duration { return hold + 11*time.Second },

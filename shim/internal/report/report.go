@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -23,11 +24,8 @@ type Terms struct {
 	GraceAssumed  bool                                   // the grace period was not given
 	AssumedFrom   string                                 // where the assumed grace period comes from: "Kubernetes"
 	GraceFor      func(hold time.Duration) time.Duration // the grace period that is enough for a hold
-	Systemd       bool                                   // lameduck is a part of a systemd unit
 	GraceCaveat   string                                 // why the grace period may be too short; "": long enough
-	Server        string                                 // the name of the command's preset; "": unknown
-	ClosesKept    bool                                   // at its signal the server closes kept connections
-	Caveat        string                                 // what a graceful stop of the server takes, as advice; ""
+	Server        *preset.Preset                         // of the command; nameless: unknown
 }
 
 // Observation is the result of one sample of the traffic. The zero value shows nothing.
@@ -74,7 +72,7 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
-	hold := s.plannedHold()
+	hold := s.Hold(string(s.Gate.Until))
 	next := InWords("holding %s, then %v; a second %v ends the wait", hold, s.Steps, s.Trigger)
 	switch {
 	case s.Hook && len(s.Steps) > 0:
@@ -94,30 +92,25 @@ func (s *Stop) Announcement() []string {
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
-// plannedHold returns the hold in words: "2 s", "up to 19 s until quiet".
-func (s *Stop) plannedHold() string {
-	until := strings.Join(s.Awaited(string(s.Gate.Until), "answers 200"), " and ")
-	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
-	switch {
-	case until == "":
+// Hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
+// traffic, in words.
+func (t *Terms) Hold(condition string) string {
+	until := phrases{}
+	until.put(condition != "", condition)
+	for _, path := range t.WaitGone {
+		until.add(true, "%s is gone", pathWord(path))
+	}
+	until.add(t.WaitURL != "", "%s answers 200", t.WaitURL)
+	until.add(t.Gate.OnStop, "--on-stop has ended")
+	floor, ceiling := t.Gate.Floor, t.Gate.Ceiling
+	switch text := strings.Join(until, " and "); {
+	case text == "":
 		return InWords("%s", floor)
 	case floor == 0:
-		return InWords("up to %s until %s", ceiling, until)
+		return InWords("up to %s until %s", ceiling, text)
+	default:
+		return InWords("%s to %s until %s", floor, ceiling, text)
 	}
-	return InWords("%s to %s until %s", floor, ceiling, until)
-}
-
-// Awaited returns what a hold waits for, in words: that of the condition, what --wait-url does, and
-// the rest.
-func (t *Terms) Awaited(condition, answers string) (list []string) {
-	p := phrases{}
-	p.put(condition != "", condition)
-	for _, path := range t.WaitGone {
-		p.add(true, "%s is gone", pathWord(path))
-	}
-	p.add(t.WaitURL != "", "%s %s", t.WaitURL, answers)
-	p.add(t.Gate.OnStop, "--on-stop has ended")
-	return p
 }
 
 // Conclusion returns the lines for the end, or for the moment at which the stop signal has
