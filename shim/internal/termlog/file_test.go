@@ -31,8 +31,8 @@ another writes after ours | - | one = one/; append boom/; second = boom/second/;
 another truncates    | -     | one = one/; set boom/; second = boom/second/; set -; third = third/; set boom/;
     - = boom/
 another takes it away | -    | one = one/; remove; second = second/
-another writes over it | -   | this is the first line = this is the first line/; over boom/; second = boom/second/;
-    over bang; third = boom/bang/third/; over !/; - = boom/bang!/
+another writes over it | -   | the first line = the first line/; over boom/; second = boom/irst line/second/;
+    - = boom/irst line/
 the same text by another | one/ | one = one/one/; two = one/two/
 another's to the limit | *4096 | one = *4096; set *4091/; one = *4091/one/; four = *4091/; - = *4091/
 another's beyond it  | -     | one = one/; set *9000; two = *9000; - = *9000; set -; three = three/

@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
@@ -67,11 +65,10 @@ func (w *Writer) write(text string) {
 	}
 }
 
-// Flush waits up to 200 ms until all text is written. Flush sleeps in the kernel, because a
-// Go timer would need another thread.
+// Flush waits up to 200 ms until all text is written.
 func (w *Writer) Flush() {
 	end := time.Now().Add(flushTimeout)
 	for w.pending.Load() > 0 && time.Now().Before(end) {
-		unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+		time.Sleep(time.Millisecond)
 	}
 }
