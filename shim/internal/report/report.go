@@ -72,23 +72,20 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
-	hold := s.Hold(string(s.Gate.Until))
-	next := InWords("holding %s, then %v; a second %v ends the wait", hold, s.Steps, s.Trigger)
-	switch {
-	case s.Hook && len(s.Steps) > 0:
-		next = InWords("holding %s, then %v; TERM ends the wait", hold, s.Steps)
-	case s.Hook:
-		next = InWords("holding %s; TERM ends the wait", hold)
-	case !s.Gate.Holds():
-		next = InWords("no hold; now %v", s.Steps)
+	hold, holds := s.Hold(string(s.Gate.Until)), s.Gate.Holds()
+	if len(s.Steps) > 0 {
+		hold = InWords("%s, then %v", hold, s.Steps)
 	}
-	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
-	p.put(true, next)
+	p.add(holds, "holding %s", hold)
+	p.add(!holds, "no hold; now %v", s.Steps)
+	p.put(s.Hook, "TERM ends the wait")
+	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
-	p.add(assumed, "grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
+	p.add(s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional(),
+		"grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
@@ -275,22 +272,17 @@ func (s *Stop) course() (p phrases) {
 // exit returns how the command ended.
 func (s *Stop) exit() string {
 	signal := s.Exit.Signal
-	code := 128 + int(signal)
-	ours := slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal })
+	by := "ended by"
 	switch {
 	case signal == 0:
 		return InWords("exited %d", s.Exit.Code)
-	case signal == sig.KILL && ours:
-		return InWords("killed by lameduck's %v (%d)", signal, code)
-	case ours || asked.Has(signal):
-		return InWords("ended by %v (%d)", signal, code)
+	case signal == sig.KILL && slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal }):
+		by = "killed by lameduck's"
+	case signal == sig.KILL:
+		by = "killed by"
 	}
-	return InWords("killed by %v (%d)", signal, code)
+	return InWords("%s %v (%d)", by, signal, 128+int(signal))
 }
-
-// asked are the signals by which somebody asks a program to end. Other signals that lameduck
-// has not sent kill: a KILL, or a crash.
-var asked = sig.SetOf(sig.HUP, sig.INT, sig.QUIT, sig.TERM, sig.USR1, sig.USR2)
 
 // ofGrace adds the grace period to an outcome.
 func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
@@ -332,8 +324,6 @@ func (s *Stop) arrivals() (p phrases) {
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
 		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
-	asked.put(o.Asked.Hindrance == letgo.FewCycles, InWords("no kept connection closed: too few requests so far (%d of %d)",
-		o.Asked.Cycles, letgo.EvenCycles))
 	asked.put(hindrances[o.Asked.Hindrance] != "", "no kept connection closed: "+hindrances[o.Asked.Hindrance])
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))
@@ -345,6 +335,7 @@ func (s *Stop) arrivals() (p phrases) {
 // hindrances are why no kept connection was closed, in words.
 var hindrances = map[letgo.Hindrance]string{
 	letgo.FarAway:        "the clients are too far away",
+	letgo.FewCycles:      "too few requests so far",
 	letgo.SeveralAtATime: "requests came several at a time, or answers in parts",
 	letgo.NeverIdle:      "none was idle for long enough",
 }

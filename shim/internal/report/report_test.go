@@ -47,11 +47,7 @@ func TestReport(t *testing.T) {
 	lines := map[string]func(s *Stop) []string{
 		"begin": (*Stop).Announcement, "late": (*Stop).Late, "goes-on": (*Stop).Continuation, "end": (*Stop).Conclusion,
 		"unreported": func(s *Stop) []string {
-			text, tooShort := s.Unreported()
-			if tooShort != strings.Contains(text, workersNeedTime) {
-				t.Errorf("too short: %v: %s", tooShort, text)
-			}
-			return []string{text}
+			return []string{s.Unreported()}
 		},
 	}
 	for _, cells := range tables.Rows(stops) {

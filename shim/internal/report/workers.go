@@ -49,18 +49,14 @@ func (s *Stop) ranOut() bool {
 	return s.Linger == 0 && len(s.atWork()) > 0 && s.after(s.Now) >= s.Grace-stop.ReportMargin
 }
 
-// Unreported returns what is worth a word about the end of a stop without a report, and whether the
-// grace period was too short.
-func (s *Stop) Unreported() (text string, tooShort bool) {
-	after := s.afterExit()
-	if len(s.Workers) == 0 || len(after) == 0 {
-		return "", false
+// Unreported returns what is wrong at the end of a stop without a report, "" if the grace period was
+// long enough.
+func (s *Stop) Unreported() string {
+	if !s.ranOut() {
+		return ""
 	}
-	text = strings.Join(append(phrases{InWords("the command %s", s.exit())}, after...), ", ")
-	if s.ranOut() {
-		return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Grace, s.GraceAssumed) + ": " + workersNeedTime, true
-	}
-	return text, false
+	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
+	return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Grace, s.GraceAssumed) + ": " + workersNeedTime
 }
 
 // Workers names processes, the first and the number of the others.
