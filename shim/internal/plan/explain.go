@@ -190,11 +190,8 @@ func (e *explanation) hold(begin, endsEarly string) {
 	told := e.Stop.Tell
 	e.say(told != 0, "  at its beginning sends %v to %s, only to processes that handle %[1]v", told, e.Told())
 	e.say(true, "  %s", endsEarly)
-	e.say(adaptive, "  what looks like a health probe %s", [...]string{
-		traffic.IgnoreProbes:          "is left out at once",
-		traffic.CountProbes:           "counts",
-		traffic.IgnoreProbesPatiently: report.InWords("is left out once all other traffic has been silent for %s", silence),
-	}[e.Probes])
+	e.say(adaptive && e.Probes == traffic.IgnoreProbesPatiently,
+		"  what looks like a health probe is left out once all other traffic has been silent for %s", silence)
 	e.say(e.CloseIdle, "  when no new connection has come for a second: "+
 		"closes the clients' kept connections while they are idle")
 	e.say(len(e.Traffic.Goaway) > 0, "  when no new connection has come for a second: "+

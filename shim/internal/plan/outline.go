@@ -37,26 +37,23 @@ func NewOutline(c *Config, at Place) (*Outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outline{
+	return &Outline{
 		Plan:         p,
 		Preset:       p.Server,
+		Starts:       p.starts(),
 		Sequence:     p.Stop.RunsSequence(),
 		MaxHold:      p.Stop.Gate.MaxHold(),
 		Grace:        p.Stop.Grace,
 		GraceAssumed: p.Terms.GraceAssumed,
-	}
-	for _, s := range p.starts() {
-		o.Starts = append(o.Starts, Start{s, p.Stop.ScheduleFor(s)})
-	}
-	return o, nil
+	}, nil
 }
 
 // starts returns the signals that start a stop, TERM first.
-func (p *Plan) starts() (list []sig.Signal) {
+func (p *Plan) starts() (list []Start) {
 	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
 	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
 		if _, passes := p.Stop.Rewrites.Of(s); passes {
-			list = append(list, s)
+			list = append(list, Start{s, p.Stop.ScheduleFor(s)})
 		}
 	}
 	return list

@@ -30,7 +30,7 @@ func (p *Plan) tell() error {
 	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
 	ends := ending.Has(s) || sends(p.Stop.Preset)
 	for _, start := range p.starts() {
-		ends = ends || sends(p.Stop.ScheduleFor(start))
+		ends = ends || sends(start.Steps)
 	}
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {

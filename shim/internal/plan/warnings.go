@@ -23,7 +23,7 @@ func (p *Plan) warnings(f fit) []string {
 		if r == (Rewrite{From: sig.TERM}) {
 			outcome := "the command runs until it is killed"
 			for _, other := range p.starts() {
-				outcome = fmt.Sprintf("only %v starts one", other)
+				outcome = fmt.Sprintf("only %v starts one", other.Signal)
 			}
 			warn(p.Holds() || !p.TERMDropped, "%s drops TERM before it can start a stop: %s", flag, outcome)
 		}
