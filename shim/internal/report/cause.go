@@ -44,9 +44,10 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	case otherLasted && len(others) > 0:
 		words = quote.Cut(strings.Join(others, " or "), 500)
 	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
-	case required > floor && c.Kind != traffic.NoCause && s.InHold.Datagrams:
+	case required == floor || c.Kind == traffic.NoCause:
+	case s.InHold.Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
-	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
+	case s.InHold.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {
 			sentence = "bytes %[2]s, never answered, until +%[1]s"

@@ -151,13 +151,13 @@ func (s *Stop) Continuation() []string {
 // or its descendants still run.
 func (s *Stop) Late() []string {
 	what := "the command still runs"
-	switch {
+	switch _, atWork := s.workers(); {
 	case s.Hook && s.Ended != "":
 		what = "PID 1 still runs"
 	case s.Ended == "":
 		what = stillHolding
-	case len(s.atWork()) > 0:
-		what = InWords("%s, and %s is still at work", s.exit(), Workers(s.atWork()))
+	case len(atWork) > 0:
+		what = InWords("%s, and %s is still at work", s.exit(), Workers(atWork))
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
@@ -362,11 +362,8 @@ const maxListed = 8
 
 // PortList returns ports in words: "53, 8125", or the first ones "and 9992 more".
 func PortList(ports []uint16) string {
-	var list phrases
-	for _, port := range ports[:min(len(ports), maxListed)] {
-		list = append(list, fmt.Sprint(port))
-	}
-	text := strings.Join(list, ", ")
+	list := fmt.Sprint(ports[:min(len(ports), maxListed)])
+	text := strings.ReplaceAll(strings.Trim(list, "[]"), " ", ", ")
 	if more := len(ports) - maxListed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
