@@ -26,7 +26,6 @@ var costs string
 var (
 	trigger  = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	balancer = netip.MustParseAddr("10.0.0.7")
-	kubelet  = netip.MustParseAddr("10.0.0.1")
 )
 
 // at returns a moment so many seconds after the trigger.
@@ -80,33 +79,11 @@ func (s *Stop) change(step string) {
 		s.end(stop.Elapsed, number)
 	case "hook":
 		s.Hook, s.Trigger, s.Steps, s.Sent, s.ExitedAt = true, 0, nil, nil, time.Time{}
-	case "runs":
+	case "runs": // and holds, if the hold has not ended
 		s.ExitedAt, s.Now = time.Time{}, at(number)
-	case "holds":
-		s.Ended, s.EndedAt, s.Sent = "", time.Time{}, nil
-		s.ExitedAt, s.Now = time.Time{}, at(number)
-	case "no-hold":
-		s.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
-	case "worker": // left behind by the command, and ended so many seconds after the trigger, or still at work
-		w := Worker{Program: words[1], PID: 12 + len(s.Workers)}
-		if ended, err := strconv.ParseFloat(words[2], 64); err == nil {
-			w.EndedAt = at(ended)
-			s.Now = w.EndedAt
-		}
-		s.Workers = append(s.Workers, w)
-	case "steps":
-		s.Steps, _ = stop.ParseSchedule(words[1])
-	case "untold":
-		s.Untold = []Worker{{Program: "node", PID: 12}, {Program: "node", PID: 13}}
-	case "sent-to":
-		s.SentTo = []Worker{{Program: words[1], PID: 7}}
-	case "unsent":
-		s.Sent = nil
 	case "sent":
 		signal, _ := sig.Parse(words[2])
 		s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(number)})
-	case "unseen":
-		*in = Observation{}
 	case "traffic": // holds to the end, without new connections
 		in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
 		port, _ := strconv.Atoi(words[2])
@@ -122,10 +99,6 @@ func (s *Stop) change(step string) {
 			in.PerSecond = append(in.PerSecond, n)
 			in.Accepted += n
 		}
-	case "probes": // of the kubelet, left out
-		in.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: int(number), LeftOut: true}}
-	case "ignore-probes":
-		s.TrafficConfig.Probes = traffic.IgnoreProbes
 	default:
 		set(s, step)
 	}
@@ -139,7 +112,7 @@ var kinds = map[string]traffic.CauseKind{
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	found, err := tables.Set(target, path, text, sig.Parse, moment, address, list, ports)
+	found, err := tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, list, ports, worker, probes)
 	if !found || err != nil {
 		panic(fmt.Sprint(step, ": ", err))
 	}
@@ -154,9 +127,19 @@ func moment(text string) time.Time {
 	return at(seconds)
 }
 
-func address(text string) netip.Addr {
-	addr, _ := netip.ParseAddr(text)
-	return addr
+// worker returns a process: its program, its PID, and when it ended, if it has.
+func worker(text string) (w Worker) {
+	ended := 0.0
+	if n, _ := fmt.Sscan(text, &w.Program, &w.PID, &ended); n == 3 {
+		w.EndedAt = at(ended)
+	}
+	return w
+}
+
+// probes returns probes of the kubelet, left out.
+func probes(text string) traffic.Pattern {
+	n, _ := strconv.Atoi(text)
+	return traffic.Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Period: time.Second, Count: n, LeftOut: true}
 }
 
 func list(text string) []string { return strings.Split(text, ",") }
