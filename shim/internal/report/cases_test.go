@@ -112,7 +112,7 @@ var kinds = map[string]traffic.CauseKind{
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	found, err := tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, list, ports, worker, probes)
+	found, err := tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, list, ports, worker, probes, end, errors.New)
 	if !found || err != nil {
 		panic(fmt.Sprint(step, ": ", err))
 	}
@@ -134,6 +134,14 @@ func worker(text string) (w Worker) {
 		w.EndedAt = at(ended)
 	}
 	return w
+}
+
+// end returns the end of a port: when, and the requests and streams that it cut.
+func end(text string) (e cost.End) {
+	after := 0.0
+	fmt.Sscan(text, &e.Port, &after, &e.Cut, &e.Streams)
+	e.At = at(after)
+	return e
 }
 
 // probes returns probes of the kubelet, left out.
@@ -171,24 +179,10 @@ func (c *Cost) nothingLost(held float64) {
 
 // change makes a change of testdata/costs.txt.
 func (c *Cost) change(step string) {
-	words := append(strings.Fields(step), "", "")
-	number, _ := strconv.ParseFloat(words[1], 64)
-	switch words[0] {
-	case "kept": // serving by a hold of so many seconds
-		c.nothingLost(number)
-	case "cut":
-		c.Ends[0].Cut = int(number)
-	case "streams":
-		c.Ends[len(c.Ends)-1].Streams = int(number)
-	case "serves": // on
-		c.Ends = nil
-	case "another": // port ends
-		c.Ends = append(c.Ends, cost.End{Port: 9090, At: at(number)})
-	case "uncounted":
-		c.Uncounted = errors.New("open /proc/net/snmp: no such file or directory")
-	case "refused": // one client
-		c.Refused, c.LastRefused, c.PerSecond = 1, at(number), []int{1}
-	default:
-		set(c, step)
+	held := 0.0
+	if n, _ := fmt.Sscanf(step, "kept %f", &held); n == 1 { // serving by a hold of so many seconds
+		c.nothingLost(held)
+		return
 	}
+	set(c, step)
 }
