@@ -176,16 +176,6 @@ func TestTerminationLogFull(t *testing.T) {
 	})
 }
 
-// TestTerminationLogReadOnly: a file on a read-only file system is an error if the user gave
-// the path.
-func TestTerminationLogReadOnly(t *testing.T) {
-	testutil.OnTmpfs(t, "ro", func(dir string) {
-		if err := newFile(dir + "/log").write(""); err != unix.EROFS {
-			t.Errorf("it says %v", err)
-		}
-	})
-}
-
 // TestMain runs the tests in a mount namespace of their own.
 func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
 
