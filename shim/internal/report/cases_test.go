@@ -180,7 +180,7 @@ func (c *Cost) nothingLost(held float64) {
 // change makes a change of testdata/costs.txt.
 func (c *Cost) change(step string) {
 	held := 0.0
-	if n, _ := fmt.Sscanf(step, "kept %f", &held); n == 1 { // serving by a hold of so many seconds
+	if n, _ := fmt.Sscanf(step, "held %f", &held); n == 1 { // serving by a hold of so many seconds
 		c.nothingLost(held)
 		return
 	}

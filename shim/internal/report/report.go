@@ -18,7 +18,7 @@ import (
 type Terms struct {
 	*stop.Config
 	TrafficConfig *traffic.Config
-	Hook          bool                                   // a preStop hook holds beside PID 1, and sends no signal
+	Hook          bool                                   // a preStop hook holds beside PID 1
 	WaitGone      []string                               // the paths of --wait-gone
 	WaitURL       string                                 // of --wait-url; "": none
 	GraceAssumed  bool                                   // the grace period was not given
@@ -63,7 +63,7 @@ type Stop struct {
 	Workers      []Worker    // processes at work that the command has left behind, and lameduck waited for
 }
 
-// Worker is a process that handled its signal when the command had ended.
+// Worker is a process below the command, or one that the command has left behind.
 type Worker struct {
 	Program string
 	PID     int
@@ -116,11 +116,9 @@ func (s *Stop) Conclusion() []string {
 	hasExited := !s.ExitedAt.IsZero()
 	course := s.course()
 	course.add(hasExited, atTime, s.exit(), s.when(s.ExitedAt))
-	outcome := strings.Join(course, ", ")
-	if after := s.afterExit(); hasExited && len(after) > 0 {
-		outcome = InWords(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
-	}
-	if s.Hook && len(s.Sent)+s.Refused > 0 {
+	after := s.afterExit()
+	outcome := strings.Join(append(course, after...), ", ")
+	if len(after) > 0 || s.Hook && len(s.Sent)+s.Refused > 0 {
 		outcome = InWords(atTime, outcome, s.when(s.Now))
 	}
 	if hasExited || s.Hook {

@@ -101,10 +101,10 @@ const manyOpen = 20
 func (s *Stop) signaledByOthers() bool {
 	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
 	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
-	asked := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
-	ended := s.Ended == stop.ChildExit && (asked || s.after(s.EndedAt) < time.Second/2)
-	isAsking := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
-	return (closed || ended) && s.Trigger != 0 && !isAsking
+	asTold := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
+	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
+	tells := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
+	return (closed || ended) && s.Trigger != 0 && !tells
 }
 
 // stays reports whether a command runs on that has closed its ports, and has no connection.

@@ -35,8 +35,8 @@ func (s *Stop) afterExit() (p phrases) {
 	if len(atWork) > 0 {
 		p.add(true, "%s still at work", Workers(atWork))
 	}
-	unknown := len(s.Workers) == 0 && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
-	p.add(unknown, "its descendants ended")
+	waited := !s.ExitedAt.IsZero() && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
+	p.add(waited && len(s.Workers) == 0, "its descendants ended")
 	return p
 }
 
