@@ -78,9 +78,9 @@ func (e *explanation) run() {
 	e.duringStop()
 	e.say(e.Linger > 0, "when the command has exited: its remaining processes get their signal, and KILL %s later", e.Linger)
 	for _, m := range e.ExitCodes {
-		counts := e.ExitCode(m.From, m.Stopped) == m.To // no other mapping comes before it
-		e.say(counts && m.Stopped, "reports exit code %d as %d after a stop", m.From, m.To)
-		e.say(counts && !m.Stopped, "reports exit code %d as %d", m.From, m.To)
+		e.say(!m.Stopped, "reports exit code %d as %d", m.From, m.To)
+		counts := e.ExitCode(m.From, true) == m.To // one that was given goes before the preset's
+		e.say(m.Stopped && counts, "reports exit code %d as %d after a stop", m.From, m.To)
 	}
 	if e.Holds() || e.givenTimes() != "" {
 		e.graceNeeded()
@@ -213,7 +213,7 @@ func (e *explanation) graceNeeded() {
 	if e.MaxHold > 0 {
 		left := needed - e.MaxHold - e.Schedule.InitialWait() - e.Linger
 		if kill, kills := e.Starts[0].Steps.TimeToEnd(e.KillAfter); kills {
-			left = min(left, kill)
+			left = kill
 		}
 		text += report.InWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
 	}
