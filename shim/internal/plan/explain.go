@@ -76,7 +76,7 @@ func (e *explanation) run() {
 		return
 	}
 	e.duringStop()
-	e.say(e.Linger > 0, "when the command has exited: its remaining processes get their signal, and KILL %s later", e.Linger)
+	e.say(e.Linger > 0, "when the command has exited: what it leaves behind gets its signal, and KILL %s later", e.Linger)
 	for _, m := range e.ExitCodes {
 		e.say(!m.Stopped, "reports exit code %d as %d", m.From, m.To)
 		counts := e.ExitCode(m.From, true) == m.To // one that was given goes before the preset's
