@@ -158,12 +158,12 @@ func (e *explanation) duringStop() {
 	e.say(true, "  does not send KILL; the orchestrator does, at %s%s", e.Grace, assumed)
 }
 
-// kill explains when KILL is sent, if lameduck sends it.
+// kill explains when KILL is sent, unless that is after forever, and reports whether lameduck sends it.
 func (e *explanation) kill() (kills bool) {
 	steps := e.Starts[0].Steps
 	kill, kills := steps.TimeToEnd(e.KillAfter)
 	e.say(kills, "  sends KILL at %s at the latest", e.MaxHold+steps.InitialWait()+kill)
-	return kills
+	return kills || steps.Kills()
 }
 
 // awaitWork explains what becomes of the processes that the command leaves behind at a stop.
