@@ -150,10 +150,10 @@ func (s *Stop) Continuation() []string {
 func (s *Stop) Late() []string {
 	what := "the command still runs"
 	switch _, atWork := s.workers(); {
-	case s.Hook && s.Ended != "":
-		what = "PID 1 still runs"
 	case s.Ended == "":
 		what = stillHolding
+	case s.Hook:
+		what = "PID 1 still runs"
 	case len(atWork) > 0:
 		what = InWords("%s, and %s is still at work", s.exit(), Workers(atWork))
 	case !s.ExitedAt.IsZero():
