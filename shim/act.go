@@ -82,7 +82,7 @@ func (l *loop) act(a stop.Action) {
 	}
 }
 
-// exit ends the loop. Without a report, a message says whom lameduck has waited for.
+// exit ends the loop. Without a report, a warning says who needed more time.
 func (l *loop) exit(a stop.Action) {
 	record := l.machine.Record()
 	l.code = l.plan.ExitCode(a.Status(), !record.SignaledAt().IsZero())
@@ -90,11 +90,8 @@ func (l *loop) exit(a stop.Action) {
 	if !record.TriggeredAt.IsZero() {
 		return
 	}
-	switch text, tooShort := l.stopReport().Unreported(); {
-	case tooShort:
+	if text := l.stopReport().Unreported(); text != "" {
 		l.log(Warn, "%s", text)
-	case text != "":
-		l.log(Info, "%s", text)
 	}
 }
 

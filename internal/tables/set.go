@@ -8,7 +8,7 @@ import (
 )
 
 // Set sets the field of a struct with a name, or with a tag that has the name; case and hyphens do not
-// matter, and "Hold.Open" is a field of a field. A bool becomes true, and a slice grows. A value of a type
+// matter, and "Hold.Open" is a field of a field. A bool becomes true, a slice grows, and "zero" is no value. A value of a type
 // that a function of parse returns, func(string) T or func(string) (T, error), is what the function returns.
 func Set(target any, name, text string, parse ...any) (found bool, err error) {
 	at := reflect.ValueOf(target)
@@ -30,6 +30,10 @@ func fieldOf(in reflect.Value, name string) reflect.Value {
 }
 
 func set(at reflect.Value, text string, parse []any) (err error) {
+	if text == "zero" {
+		at.SetZero()
+		return nil
+	}
 	for _, function := range parse {
 		f := reflect.ValueOf(function)
 		if f.Type().Out(0) != at.Type() {

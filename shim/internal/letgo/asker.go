@@ -19,7 +19,6 @@ type Figures struct {
 	InPod    int // of these, over loopback: a proxy
 
 	Hindrance Hindrance // why no kept connection in use was closed
-	Cycles    int       // if FewCycles: clean so far
 
 	Answered    []Server // that were asked what they speak
 	GoawayPorts []uint16 // of these, whose clients are sent GOAWAY
@@ -95,7 +94,6 @@ func (a *Asker) Figures() Figures {
 				of = FewCycles
 			}
 			f.Hindrance = max(f.Hindrance, of)
-			f.Cycles = max(f.Cycles, int(proof))
 		}
 	}
 	return f

@@ -1,6 +1,6 @@
 // Package plan makes a plan of a configuration, in one pass:
 //
-//	Config ─> signals ─> preset ─> grace period ─> gate ─> contradictions ─> warnings ─> Plan
+//	Config ─> grace period ─> gate ─> signals ─> preset ─> warnings ─> contradictions ─> Plan
 //
 // A [Plan] has what the stop machine, the judgment of traffic and the report work by. Nothing
 // changes a plan: a server that is recognized later makes another one. An [Outline] is what the

@@ -12,6 +12,7 @@ import (
 // Outline is what a plan comes to: Explain puts it into words, and the linter of manifests judges
 // its values.
 type Outline struct {
+	*Plan
 	Preset   *preset.Preset // named, or probably found by auto; nil: none, or unknown before the start
 	Starts   []Start        // the signals that begin a stop, TERM first
 	Sequence bool           // a stop is more than a signal that is passed on at once
@@ -19,9 +20,6 @@ type Outline struct {
 
 	Grace        time.Duration // given or assumed
 	GraceAssumed bool
-
-	Warnings []string
-	plan     *Plan
 }
 
 // Start is a signal that begins a stop, and the steps after the hold.
@@ -39,27 +37,23 @@ func NewOutline(c *Config, at Place) (*Outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outline{
+	return &Outline{
+		Plan:         p,
 		Preset:       p.Server,
+		Starts:       p.starts(),
 		Sequence:     p.Stop.RunsSequence(),
 		MaxHold:      p.Stop.Gate.MaxHold(),
 		Grace:        p.Stop.Grace,
 		GraceAssumed: p.Terms.GraceAssumed,
-		Warnings:     p.Warnings,
-		plan:         p,
-	}
-	for _, s := range p.starts() {
-		o.Starts = append(o.Starts, Start{s, p.Stop.ScheduleFor(s)})
-	}
-	return o, nil
+	}, nil
 }
 
 // starts returns the signals that start a stop, TERM first.
-func (p *Plan) starts() (list []sig.Signal) {
+func (p *Plan) starts() (list []Start) {
 	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
 	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
 		if _, passes := p.Stop.Rewrites.Of(s); passes {
-			list = append(list, s)
+			list = append(list, Start{s, p.Stop.ScheduleFor(s)})
 		}
 	}
 	return list

@@ -61,10 +61,6 @@ func (p *Plan) Recognized(server *preset.Preset) (*Plan, error) {
 // PID 1 does no job control: PID 1 belongs to no shell's job, and no signal of its own PID
 // namespace can stop PID 1. A STOP to itself would only discard a pending CONT.
 func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
-	signals, err := c.signals(at, server)
-	if err != nil {
-		return nil, err
-	}
 	f := c.fit()
 	stops := c.Schedule != nil || c.KillAfter > 0 || c.Preset != ""
 	p := &Plan{
@@ -72,15 +68,12 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		Place:  at,
 		Server: server,
 		Stop: stop.Config{
-			StopSignals:         signals.stops,
-			Rewrites:            signals.rewrites,
 			Gate:                c.gate(f.ceiling),
 			Grace:               f.grace,
 			Linger:              c.Linger,
 			AwaitWork:           !c.LingerGiven && !at.Hook,
 			Schedule:            c.Schedule,
 			KillAfter:           c.KillAfter,
-			Preset:              signals.preset,
 			SequenceWithoutHold: stops,
 			StopsBeside:         stops && at.Hook,
 			HealthListener:      c.Health != nil,
@@ -93,70 +86,63 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 		Traffic: c.traffic(f.ceiling),
 	}
 	p.Letgo = c.letgo(p.Traffic.QuietFor)
+	if err := p.signals(); err != nil {
+		return nil, err
+	}
 	known := cmp.Or(server, &preset.Preset{})
 	p.ExitCodes = slices.Concat(c.ExitCodes, known.Exit)
 	p.Terms = report.Terms{
 		Config: &p.Stop, TrafficConfig: &p.Traffic, LetgoConfig: &p.Letgo, Hook: at.Hook, WaitGone: c.WaitGone,
 		GraceAssumed: f.assumedFrom != "", AssumedFrom: f.assumedFrom, GraceCaveat: p.graceCaveat(f),
-		GraceFor: c.graceFor,
-		Systemd:  isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
-		Server:   known.Name, ClosesKept: known.ClosesKept, Caveat: known.Caveat,
+		GraceFor: c.graceFor, Server: known,
 	}
 	if c.WaitURL != nil {
 		p.Terms.WaitURL = c.WaitURL.URL
 	}
-	tell, tellWarning, err := p.tell()
-	if err := cmp.Or(c.contradiction(), c.misfit(f), err); err != nil {
+	p.Warnings = p.warnings(f)
+	if err := cmp.Or(c.contradiction(), c.misfit(f), p.tell()); err != nil {
 		return nil, err
 	}
-	p.Stop.Tell = tell
-	p.Warnings = p.warnings(f, tellWarning)
 	return p, nil
 }
 
-// signals are what a plan does about signals.
-type signals struct {
-	rewrites sig.Rewrites
-	stops    sig.Set
-	preset   stop.Schedule
-}
-
-// signals returns the rewrites, and the signals that start the sequence: TERM, the signal
+// signals fills in the rewrites, and the signals that start the sequence: TERM, the signal
 // that TERM is rewritten to, which is often the image's STOPSIGNAL and then arrives in TERM's
 // place, those that were given, and those of the server. With a terminal, resizing sends WINCH,
 // which therefore stops nothing. Signals of the C library's threads are dropped unless the
 // configuration names them: no init passes them on, and they end a C program.
-func (c *Config) signals(at Place, server *preset.Preset) (s signals, err error) {
-	for _, r := range c.Rewrites {
-		if why := at.Uncatchable(r.From); why != "" {
-			return s, fault("rewrite", why,
+func (p *Plan) signals() error {
+	s := &p.Stop
+	for _, r := range p.Rewrites {
+		if why := p.Uncatchable(r.From); why != "" {
+			return fault("rewrite", why,
 				"%s: cannot rewrite %v, which never reaches lameduck", Flag("rewrite", r), r.From)
 		}
-		if err := s.rewrites.Add(r); err != nil {
-			return s, fault("rewrite", "", "%s: %v", Flag("rewrite", r), err)
+		if err := s.Rewrites.Add(r); err != nil {
+			return fault("rewrite", "", "%s: %v", Flag("rewrite", r), err)
 		}
 	}
-	s.stops = sig.SetOf(c.StopSignals...).With(sig.TERM)
-	for _, given := range c.StopSignals {
-		if why := at.Uncatchable(given); why != "" {
-			return s, fault("stop-signal", why, "%s never reaches lameduck", Flag("stop-signal", given))
+	for _, given := range p.StopSignals {
+		if why := p.Uncatchable(given); why != "" {
+			return fault("stop-signal", why, "%s never reaches lameduck", Flag("stop-signal", given))
 		}
 	}
-	to, passes := s.rewrites.Of(sig.TERM)
-	if passes && to != sig.INT && at.Uncatchable(to) == "" {
-		s.stops = s.stops.With(to)
+	s.StopSignals = sig.SetOf(p.StopSignals...).With(sig.TERM)
+	to, passes := s.Rewrites.Of(sig.TERM)
+	if passes && to != sig.INT && p.Uncatchable(to) == "" {
+		s.StopSignals = s.StopSignals.With(to)
 	}
-	if server != nil {
-		s.stops |= sig.SetOf(server.StopSignals...)
-		s.preset = server.Schedule
+	if p.Server != nil {
+		s.StopSignals |= sig.SetOf(p.Server.StopSignals...)
+		s.Preset = p.Server.Schedule
 	}
-	if at.Terminal {
-		s.stops = s.stops.Without(sig.SetOf(sig.WINCH))
+	if p.Terminal {
+		s.StopSignals = s.StopSignals.Without(sig.SetOf(sig.WINCH))
 	}
-	for internal := range sig.Internal.Without(s.rewrites.Given() | s.stops).All {
-		_ = s.rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
+	for internal := range sig.Internal.Without(s.Rewrites.Given() | s.StopSignals).All {
+		_ = s.Rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
 	}
-	return s, nil
+	return nil
 }
 
 // gate returns the gate of a hold with a ceiling.

@@ -91,22 +91,18 @@ func TestPresetAdvice(t *testing.T) {
 
 // TestExitCode: an exit code is mapped once, and by a preset only after a stop.
 func TestExitCode(t *testing.T) {
-	p, err := newPlan(t, "--preset=puma", "--exit-code=142:0", "--exit-code=0:7", "--exit-code=7:255")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for code, want := range map[int]int{142: 0, 0: 7, 7: 255, 1: 1, 143: 143} {
-		if got := p.ExitCode(code, false); got != want {
-			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
-		}
-	}
-	if got := p.ExitCode(143, true); got != 0 {
-		t.Errorf("after a stop, exit code 143 becomes %d", got)
-	}
-	p, _ = newPlan(t, "--exit-code=1:3", "--exit-code=stop:1:0", "--exit-code=stop:2:0")
-	for code, want := range map[int][2]int{1: {3, 0}, 2: {2, 0}, 3: {3, 3}} {
-		if got := [2]int{p.ExitCode(code, false), p.ExitCode(code, true)}; got != want {
-			t.Errorf("exit code %d becomes %v without and after a stop, want %v", code, got, want)
+	for _, cells := range tables.Rows(`
+		# flags | exit codes, each with what it becomes without and after a stop
+		--preset=puma --exit-code=142:0 --exit-code=0:7 --exit-code=7:255 | 142 0 0, 0 7 7, 7 255 255, 1 1 1, 143 143 0
+		--exit-code=1:3 --exit-code=stop:1:0 --exit-code=stop:2:0         | 1 3 0, 2 2 0, 3 3 3
+	`) {
+		p, err := newPlan(t, strings.Fields(cells[0])...)
+		for want := range strings.SplitSeq(cells[1], ", ") {
+			var code int
+			fmt.Sscan(want, &code)
+			if got := fmt.Sprint(code, p.ExitCode(code, false), p.ExitCode(code, true)); got != want {
+				t.Errorf("%s: %s, want %s; %v", cells[0], got, want, err)
+			}
 		}
 	}
 }

@@ -22,24 +22,26 @@ func (o *OnStop) Runs() bool { return len(o.Command) > 0 || o.Request != nil }
 // ending are the signals by which programs end whatever their preset.
 var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 
-// tell returns the signal of --on-stop, unless it would stop the command when the hold begins, which is
+// tell fills in the signal of --on-stop, unless it would stop the command when the hold begins, which is
 // an error. If it would do so only because of the server that auto has recognized, it is not sent, and
 // a warning says so, since the command runs by then.
-func (p *Plan) tell() (s sig.Signal, warning string, err error) {
-	s = p.OnStop.Signal
+func (p *Plan) tell() error {
+	s := p.OnStop.Signal
 	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
 	ends := ending.Has(s) || sends(p.Stop.Preset)
 	for _, start := range p.starts() {
-		ends = ends || sends(p.Stop.ScheduleFor(start))
+		ends = ends || sends(start.Steps)
 	}
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {
 	case s == 0 || !ends:
-		return s, "", nil
+		p.Stop.Tell = s
 	case p.Config.Preset == preset.Auto && p.Server != nil: // New has found no conflict without the server
-		return 0, Flag("on-stop", s) + " is not sent, since it stops " + p.Server.Name + ": " + remedy, nil
+		p.Warnings = append(p.Warnings, Flag("on-stop", s)+" is not sent, since it stops "+p.Server.Name+": "+remedy)
+	default:
+		return fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", s))
 	}
-	return 0, "", fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", s))
+	return nil
 }
 
 // Told names the process that gets the signal of --on-stop.

@@ -1,19 +1,17 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // warnings returns the warnings of the caller, and what the user may not expect of the plan.
-func (p *Plan) warnings(f fit, tellWarning string) []string {
+func (p *Plan) warnings(f fit) []string {
 	list := slices.Clone(p.Config.Warnings)
 	warn := func(applies bool, format string, args ...any) {
 		if applies {
@@ -25,7 +23,7 @@ func (p *Plan) warnings(f fit, tellWarning string) []string {
 		if r == (Rewrite{From: sig.TERM}) {
 			outcome := "the command runs until it is killed"
 			for _, other := range p.starts() {
-				outcome = fmt.Sprintf("only %v starts one", other)
+				outcome = fmt.Sprintf("only %v starts one", other.Signal)
 			}
 			warn(p.Holds() || !p.TERMDropped, "%s drops TERM before it can start a stop: %s", flag, outcome)
 		}
@@ -36,20 +34,12 @@ func (p *Plan) warnings(f fit, tellWarning string) []string {
 				flag, r.To, p.Stop.Preset[0], p.Server.Name, Flag("stop-schedule", r.To))
 		}
 	}
-	warn(tellWarning != "", "%s", tellWarning)
-	known := cmp.Or(p.Server, &preset.Preset{})
-	warn(p.Group && known.GroupCuts, "--group (LAMEDUCK_GROUP) sends the signal to the workers of %s as well, "+
-		"which lose what they work on: leave it out", known.Name)
+	warn(p.Group && p.Terms.Server.GroupCuts, "--group (LAMEDUCK_GROUP) sends the signal to the workers of %s as well, "+
+		"which lose what they work on: leave it out", p.Terms.Server.Name)
 	silence := p.Traffic.QuietFor
 	warn(p.Until != Elapsed && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second,
 		"the grace period leaves %s for the hold, and %s of silence ends it: give a longer one, or --quiet-for "+
 			"(LAMEDUCK_QUIET_FOR)", f.ceiling, silence)
-	beforeGraceEnd := f.grace - p.Stop.Gate.MaxHold() - p.Schedule.InitialWait()
-	step, at, late := p.Schedule.CutOffBy(beforeGraceEnd)
-	// After forever: the ceiling leaves time for the other steps.
-	warn(f.fits && late && step.Signal != sig.KILL, "%s: %v may come only at %s, after the grace period of %s: "+
-		"shorten the waits, or the hold with --max-delay (LAMEDUCK_MAX_DELAY)",
-		p.flag("stop-schedule", p.Schedule), step, at-beforeGraceEnd+f.grace, f.grace)
 	warn(p.Terms.GraceCaveat != "", "%s: %s", p.givenTimes(), p.Terms.GraceCaveat)
 	return list
 }

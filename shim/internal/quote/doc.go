@@ -3,6 +3,6 @@
 // escapes, newlines that would forge a line of the log, direction marks that reorder
 // the text on a screen (Trojan Source), and bytes that are not UTF-8.
 //
-// Line is applied to all text that lameduck prints, next to the output. Word and Shell
-// are applied to single values, where a reader must see the end of a value.
+// Line is applied to all text that lameduck prints, next to the output. Word and Words
+// are applied to values, where a reader must see the end of a value.
 package quote

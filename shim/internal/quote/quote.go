@@ -1,6 +1,7 @@
 package quote
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -52,37 +53,13 @@ func Word(value string) string {
 	return strconv.Quote(value)
 }
 
-// Shell returns words in a form to type into a shell. Words with unprintable characters
-// are quoted by $'...', known to POSIX.1-2024, bash, zsh, ksh and busybox.
-func Shell(words []string) string {
-	var typed []string
-	for _, w := range words {
-		switch {
-		case !isPrintable(w):
-			w = "$'" + dollarQuoted(w) + "'"
-		case w == "" || strings.Trim(w, plain) != "":
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		typed = append(typed, w)
+// Words returns values with a space between two, each as Word returns it.
+func Words(values []string) string {
+	var words []string
+	for _, value := range values {
+		words = append(words, cmp.Or(Word(value), `""`))
 	}
-	return strings.Join(typed, " ")
-}
-
-// plain has the characters that mean nothing to a shell.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
-
-// dollarQuoted returns the text between $' and '. All but printable ASCII is written in
-// octal, since shells differ in how many digits follow \x.
-func dollarQuoted(word string) string {
-	var b strings.Builder
-	for _, c := range []byte(word) {
-		if ' ' <= c && c <= '~' && c != '\'' && c != '\\' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, `\%03o`, c)
-		}
-	}
-	return b.String()
+	return strings.Join(words, " ")
 }
 
 // JSON escapes the unprintable characters that encoding/json does not escape: DEL, the

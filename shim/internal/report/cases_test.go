@@ -12,6 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -26,7 +27,6 @@ var costs string
 var (
 	trigger  = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	balancer = netip.MustParseAddr("10.0.0.7")
-	kubelet  = netip.MustParseAddr("10.0.0.1")
 )
 
 // at returns a moment so many seconds after the trigger.
@@ -43,6 +43,7 @@ func newStop() *Stop {
 				Gate:  stop.Gate{Floor: 2 * time.Second, Ceiling: 15 * time.Second, Until: stop.Quiet},
 				Grace: 30 * time.Second,
 			},
+			Server:        &preset.Preset{},
 			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
 			LetgoConfig:   &letgo.Config{},
 			AssumedFrom:   "Kubernetes",
@@ -80,33 +81,11 @@ func (s *Stop) change(step string) {
 		s.end(stop.Elapsed, number)
 	case "hook":
 		s.Hook, s.Trigger, s.Steps, s.Sent, s.ExitedAt = true, 0, nil, nil, time.Time{}
-	case "runs":
+	case "runs": // and holds, if the hold has not ended
 		s.ExitedAt, s.Now = time.Time{}, at(number)
-	case "holds":
-		s.Ended, s.EndedAt, s.Sent = "", time.Time{}, nil
-		s.ExitedAt, s.Now = time.Time{}, at(number)
-	case "no-hold":
-		s.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
-	case "worker": // left behind by the command, and ended so many seconds after the trigger, or still at work
-		w := Worker{Program: words[1], PID: 12 + len(s.Workers)}
-		if ended, err := strconv.ParseFloat(words[2], 64); err == nil {
-			w.EndedAt = at(ended)
-			s.Now = w.EndedAt
-		}
-		s.Workers = append(s.Workers, w)
-	case "steps":
-		s.Steps, _ = stop.ParseSchedule(words[1])
-	case "untold":
-		s.Untold = []Worker{{Program: "node", PID: 12}, {Program: "node", PID: 13}}
-	case "sent-to":
-		s.SentTo = []Worker{{Program: words[1], PID: 7}}
-	case "unsent":
-		s.Sent = nil
 	case "sent":
 		signal, _ := sig.Parse(words[2])
 		s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(number)})
-	case "unseen":
-		*in = Observation{}
 	case "traffic": // holds to the end, without new connections
 		in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
 		port, _ := strconv.Atoi(words[2])
@@ -122,10 +101,6 @@ func (s *Stop) change(step string) {
 			in.PerSecond = append(in.PerSecond, n)
 			in.Accepted += n
 		}
-	case "probes": // of the kubelet, left out
-		in.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: int(number), LeftOut: true}}
-	case "ignore-probes":
-		s.TrafficConfig.Probes = traffic.IgnoreProbes
 	default:
 		set(s, step)
 	}
@@ -139,7 +114,7 @@ var kinds = map[string]traffic.CauseKind{
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	found, err := tables.Set(target, path, text, sig.Parse, moment, address, list, ports)
+	found, err := tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, list, ports, worker, probes, end, errors.New)
 	if !found || err != nil {
 		panic(fmt.Sprint(step, ": ", err))
 	}
@@ -154,9 +129,27 @@ func moment(text string) time.Time {
 	return at(seconds)
 }
 
-func address(text string) netip.Addr {
-	addr, _ := netip.ParseAddr(text)
-	return addr
+// worker returns a process: its program, its PID, and when it ended, if it has.
+func worker(text string) (w Worker) {
+	ended := 0.0
+	if n, _ := fmt.Sscan(text, &w.Program, &w.PID, &ended); n == 3 {
+		w.EndedAt = at(ended)
+	}
+	return w
+}
+
+// end returns the end of a port: when, and the requests and streams that it cut.
+func end(text string) (e cost.End) {
+	after := 0.0
+	fmt.Sscan(text, &e.Port, &after, &e.Cut, &e.Streams)
+	e.At = at(after)
+	return e
+}
+
+// probes returns probes of the kubelet, left out.
+func probes(text string) traffic.Pattern {
+	n, _ := strconv.Atoi(text)
+	return traffic.Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Period: time.Second, Count: n, LeftOut: true}
 }
 
 func list(text string) []string { return strings.Split(text, ",") }
@@ -189,24 +182,10 @@ func (c *Cost) nothingLost(held float64) {
 
 // change makes a change of testdata/costs.txt.
 func (c *Cost) change(step string) {
-	words := append(strings.Fields(step), "", "")
-	number, _ := strconv.ParseFloat(words[1], 64)
-	switch words[0] {
-	case "kept": // serving by a hold of so many seconds
-		c.nothingLost(number)
-	case "cut":
-		c.Ends[0].Cut = int(number)
-	case "streams":
-		c.Ends[len(c.Ends)-1].Streams = int(number)
-	case "serves": // on
-		c.Ends = nil
-	case "another": // port ends
-		c.Ends = append(c.Ends, &cost.End{Port: 9090, At: at(number)})
-	case "uncounted":
-		c.Uncounted = errors.New("open /proc/net/snmp: no such file or directory")
-	case "refused": // one client
-		c.Refused, c.LastRefused, c.PerSecond = 1, at(number), []int{1}
-	default:
-		set(c, step)
+	held := 0.0
+	if n, _ := fmt.Sscanf(step, "held %f", &held); n == 1 { // serving by a hold of so many seconds
+		c.nothingLost(held)
+		return
 	}
+	set(c, step)
 }

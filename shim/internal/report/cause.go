@@ -2,7 +2,7 @@ package report
 
 import (
 	"cmp"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -29,10 +29,11 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		onStopUntil = cmp.Or(onStopUntil, s.Now)
 	}
 	onStopLasted := s.endedAt().Sub(onStopUntil).Abs() < time.Second
-	others := s.WaitGone
-	if s.WaitURL != "" {
-		others = append(slices.Clip(others), s.WaitURL)
+	var others phrases // which it waited for
+	for _, path := range s.WaitGone {
+		others = append(others, pathWord(path))
 	}
+	others.put(s.WaitURL != "", pathWord(s.WaitURL))
 	switch {
 	case s.InHold.URLState != "":
 		words = InWords("%s, which %s", pathWord(s.WaitURL), s.InHold.URLState)
@@ -40,14 +41,13 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		words = pathWord(s.InHold.PathsPresent[0])
 	case otherLasted && onStopLasted:
 		words = InWords("--on-stop, which ran until +%s", s.when(onStopUntil))
-	case otherLasted && len(others) == 1:
-		words = pathWord(others[0])
-	case otherLasted && len(others) > 1:
-		words = InWords("one of %s and %s", pathWord(others[0]), pathWord(others[1]))
+	case otherLasted && len(others) > 0:
+		words = quote.Cut(strings.Join(others, " or "), 500)
 	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
-	case required > floor && c.Kind != traffic.NoCause && s.InHold.Datagrams:
+	case required == floor || c.Kind == traffic.NoCause:
+	case s.InHold.Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
-	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
+	case s.InHold.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {
 			sentence = "bytes %[2]s, never answered, until +%[1]s"

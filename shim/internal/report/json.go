@@ -51,7 +51,7 @@ func (s *Stop) Figures() Fields {
 		sent = append(sent, Fields{"signal", one.Signal.String(), "at_ms", s.ms(one.At)})
 	}
 	words, cause := s.prolonged()
-	waited, _ := s.waited()
+	waited, atWork := s.workers()
 	return Fields{
 		"trigger", s.trigger(), // a signal, or "hold"
 		"held_ms", s.ms(s.endedAt()),
@@ -75,7 +75,7 @@ func (s *Stop) Figures() Fields {
 		"exit_code", Known(hasExited && signal == 0, s.Exit.Code),
 		"exit_signal", Known(hasExited && signal != 0, signal.String()),
 		"waited_for", s.inFigures(waited), // processes that the command left behind, at work
-		"left", s.inFigures(s.atWork()), // those that had not ended
+		"left", s.inFigures(atWork), // those that had not ended
 		"grace_used_ms", s.ms(s.Now),
 		"grace_assumed", s.GraceAssumed,
 		"observer", OrNull(o.Observer),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -18,17 +19,14 @@ type Terms struct {
 	*stop.Config
 	TrafficConfig *traffic.Config
 	LetgoConfig   *letgo.Config
-	Hook          bool                                   // a preStop hook holds beside PID 1, and sends no signal
+	Hook          bool                                   // a preStop hook holds beside PID 1
 	WaitGone      []string                               // the paths of --wait-gone
 	WaitURL       string                                 // of --wait-url; "": none
 	GraceAssumed  bool                                   // the grace period was not given
 	AssumedFrom   string                                 // where the assumed grace period comes from: "Kubernetes"
 	GraceFor      func(hold time.Duration) time.Duration // the grace period that is enough for a hold
-	Systemd       bool                                   // lameduck is a part of a systemd unit
 	GraceCaveat   string                                 // why the grace period may be too short; "": long enough
-	Server        string                                 // the name of the command's preset; "": unknown
-	ClosesKept    bool                                   // at its signal the server closes kept connections
-	Caveat        string                                 // what a graceful stop of the server takes, as advice; ""
+	Server        *preset.Preset                         // of the command; nameless: unknown
 }
 
 // Observation is the result of one sample of the traffic. The zero value shows nothing.
@@ -66,7 +64,7 @@ type Stop struct {
 	Workers      []Worker    // processes at work that the command has left behind, and lameduck waited for
 }
 
-// Worker is a process that handled its signal when the command had ended.
+// Worker is a process below the command, or one that the command has left behind.
 type Worker struct {
 	Program string
 	PID     int
@@ -75,50 +73,42 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
-	hold := s.plannedHold()
-	next := InWords("holding %s, then %v; a second %v ends the wait", hold, s.Steps, s.Trigger)
-	switch {
-	case s.Hook && len(s.Steps) > 0:
-		next = InWords("holding %s, then %v; TERM ends the wait", hold, s.Steps)
-	case s.Hook:
-		next = InWords("holding %s; TERM ends the wait", hold)
-	case !s.Gate.Holds():
-		next = InWords("no hold; now %v", s.Steps)
+	hold, holds := s.Hold(string(s.Gate.Until)), s.Gate.Holds()
+	if len(s.Steps) > 0 {
+		hold = InWords("%s, then %v", hold, s.Steps)
 	}
-	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
-	p.put(true, next)
+	p.add(holds, "holding %s", hold)
+	p.add(!holds, "no hold; now %v", s.Steps)
+	p.put(s.Hook, "TERM ends the wait")
+	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
-	p.add(assumed, "grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
+	p.add(s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional(),
+		"grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
-// plannedHold returns the hold in words: "2 s", "up to 19 s until quiet".
-func (s *Stop) plannedHold() string {
-	until := strings.Join(s.Awaited(string(s.Gate.Until), "answers 200"), " and ")
-	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
-	switch {
-	case until == "":
+// Hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
+// traffic, in words.
+func (t *Terms) Hold(condition string) string {
+	until := phrases{}
+	until.put(condition != "", condition)
+	for _, path := range t.WaitGone {
+		until.add(true, "%s is gone", pathWord(path))
+	}
+	until.add(t.WaitURL != "", "%s answers 200", t.WaitURL)
+	until.add(t.Gate.OnStop, "--on-stop has ended")
+	floor, ceiling := t.Gate.Floor, t.Gate.Ceiling
+	switch text := strings.Join(until, " and "); {
+	case text == "":
 		return InWords("%s", floor)
 	case floor == 0:
-		return InWords("up to %s until %s", ceiling, until)
+		return InWords("up to %s until %s", ceiling, text)
+	default:
+		return InWords("%s to %s until %s", floor, ceiling, text)
 	}
-	return InWords("%s to %s until %s", floor, ceiling, until)
-}
-
-// Awaited returns what a hold waits for, in words: that of the condition, what --wait-url does, and
-// the rest.
-func (t *Terms) Awaited(condition, answers string) (list []string) {
-	p := phrases{}
-	p.put(condition != "", condition)
-	for _, path := range t.WaitGone {
-		p.add(true, "%s is gone", pathWord(path))
-	}
-	p.add(t.WaitURL != "", "%s %s", t.WaitURL, answers)
-	p.add(t.Gate.OnStop, "--on-stop has ended")
-	return p
 }
 
 // Conclusion returns the lines for the end, or for the moment at which the stop signal has
@@ -127,11 +117,9 @@ func (s *Stop) Conclusion() []string {
 	hasExited := !s.ExitedAt.IsZero()
 	course := s.course()
 	course.add(hasExited, atTime, s.exit(), s.when(s.ExitedAt))
-	outcome := strings.Join(course, ", ")
-	if after := s.afterExit(); hasExited && len(after) > 0 {
-		outcome = InWords(atTime, strings.Join(append(course, after...), ", "), s.when(s.Now))
-	}
-	if s.Hook && len(s.Sent)+s.Refused > 0 {
+	after := s.afterExit()
+	outcome := strings.Join(append(course, after...), ", ")
+	if len(after) > 0 || s.Hook && len(s.Sent)+s.Refused > 0 {
 		outcome = InWords(atTime, outcome, s.when(s.Now))
 	}
 	if hasExited || s.Hook {
@@ -162,13 +150,13 @@ func (s *Stop) Continuation() []string {
 // or its descendants still run.
 func (s *Stop) Late() []string {
 	what := "the command still runs"
-	switch {
-	case s.Hook && s.Ended != "":
-		what = "PID 1 still runs"
+	switch _, atWork := s.workers(); {
 	case s.Ended == "":
 		what = stillHolding
-	case len(s.atWork()) > 0:
-		what = InWords("%s, and %s is still at work", s.exit(), Workers(s.atWork()))
+	case s.Hook:
+		what = "PID 1 still runs"
+	case len(atWork) > 0:
+		what = InWords("%s, and %s is still at work", s.exit(), Workers(atWork))
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
@@ -283,22 +271,17 @@ func (s *Stop) course() (p phrases) {
 // exit returns how the command ended.
 func (s *Stop) exit() string {
 	signal := s.Exit.Signal
-	code := 128 + int(signal)
-	ours := slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal })
+	by := "ended by"
 	switch {
 	case signal == 0:
 		return InWords("exited %d", s.Exit.Code)
-	case signal == sig.KILL && ours:
-		return InWords("killed by lameduck's %v (%d)", signal, code)
-	case ours || asked.Has(signal):
-		return InWords("ended by %v (%d)", signal, code)
+	case signal == sig.KILL && slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal }):
+		by = "killed by lameduck's"
+	case signal == sig.KILL:
+		by = "killed by"
 	}
-	return InWords("killed by %v (%d)", signal, code)
+	return InWords("%s %v (%d)", by, signal, 128+int(signal))
 }
-
-// asked are the signals by which somebody asks a program to end. Other signals that lameduck
-// has not sent kill: a KILL, or a crash.
-var asked = sig.SetOf(sig.HUP, sig.INT, sig.QUIT, sig.TERM, sig.USR1, sig.USR2)
 
 // ofGrace adds the grace period to an outcome.
 func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
@@ -340,8 +323,6 @@ func (s *Stop) arrivals() (p phrases) {
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
 		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
-	asked.put(o.Asked.Hindrance == letgo.FewCycles, InWords("no kept connection closed: too few requests so far (%d of %d)",
-		o.Asked.Cycles, letgo.EvenCycles))
 	asked.put(hindrances[o.Asked.Hindrance] != "", "no kept connection closed: "+hindrances[o.Asked.Hindrance])
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))
@@ -353,6 +334,7 @@ func (s *Stop) arrivals() (p phrases) {
 // hindrances are why no kept connection was closed, in words.
 var hindrances = map[letgo.Hindrance]string{
 	letgo.FarAway:        "the clients are too far away",
+	letgo.FewCycles:      "too few requests so far",
 	letgo.SeveralAtATime: "requests came several at a time, or answers in parts",
 	letgo.NeverIdle:      "none was idle for long enough",
 }
@@ -379,11 +361,8 @@ const maxListed = 8
 
 // PortList returns ports in words: "53, 8125", or the first ones "and 9992 more".
 func PortList(ports []uint16) string {
-	var list phrases
-	for _, port := range ports[:min(len(ports), maxListed)] {
-		list = append(list, fmt.Sprint(port))
-	}
-	text := strings.Join(list, ", ")
+	list := fmt.Sprint(ports[:min(len(ports), maxListed)])
+	text := strings.ReplaceAll(strings.Trim(list, "[]"), " ", ", ")
 	if more := len(ports) - maxListed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -47,11 +47,7 @@ func TestReport(t *testing.T) {
 	lines := map[string]func(s *Stop) []string{
 		"begin": (*Stop).Announcement, "late": (*Stop).Late, "goes-on": (*Stop).Continuation, "end": (*Stop).Conclusion,
 		"unreported": func(s *Stop) []string {
-			text, tooShort := s.Unreported()
-			if tooShort != strings.Contains(text, workersNeedTime) {
-				t.Errorf("too short: %v: %s", tooShort, text)
-			}
-			return []string{text}
+			return []string{s.Unreported()}
 		},
 	}
 	for _, cells := range tables.Rows(stops) {
@@ -116,8 +112,8 @@ func TestLine(t *testing.T) {
 	longest.end(stop.Quiet, 20)
 	longest.Sent = slices.Repeat(longest.Sent, 50)
 	for _, message := range []string{
-		"", `"\`, "\x00\x1b\n\r\xff", "«▁█»", "<&>", strings.Repeat("x\xff", 50_000), strings.Repeat("\x01", 5000),
-		strings.Repeat("▁", 3000), strings.Join(longest.Conclusion(), "; "),
+		"", `"\`, "\x00\x1b\n\r\xff", "«▁█»<&>", strings.Repeat("x\xff", 50_000), strings.Repeat("▁", 3000),
+		strings.Join(longest.Conclusion(), "; "),
 	} {
 		for _, f := range []Fields{nil, longest.Figures()} {
 			line := Line(trigger, "warn", message, f, 4096)

@@ -83,9 +83,7 @@ const (
 
 	workersNeedTime = "what was at work needs a longer grace period, in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
 	closesKept      = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough" + unlessLate
-	othersSignal    = "the command got %v from somebody else, so there was no hold " +
-		"(Heroku and systemd's KillMode=control-group signal every process)"
-	letServerClose = "let the server close them, a few each second, at --on-stop=USR2 (LAMEDUCK_ON_STOP) " +
+	letServerClose  = "let the server close them, a few each second, at --on-stop=USR2 (LAMEDUCK_ON_STOP) " +
 		"with --until=drained: see servers.md"
 	unlessLate = ", unless a balancer lets go late: then give its lag as --delay (LAMEDUCK_DELAY)"
 )

@@ -25,12 +25,11 @@ func (s *Stop) suggestion() string {
 		return workersNeedTime
 	case len(s.Untold) > 0:
 		return InWords("nobody has told %s to end: --group (LAMEDUCK_GROUP) tells them, too", Workers(s.Untold))
-	case s.signaledByOthers() && s.Systemd:
-		return InWords(othersSignal+": set KillMode=mixed", s.Trigger)
 	case s.signaledByOthers():
-		return InWords(othersSignal, s.Trigger)
+		return InWords("the command got %v from somebody else, so there was no hold "+
+			"(Heroku signals every process, and so does systemd without KillMode=mixed)", s.Trigger)
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
-		return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server)
+		return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server.Name)
 	case !o.sees() || s.Ended == stop.NoProgress:
 	case s.stays():
 		enough := s.Latest.ServedAt.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
@@ -40,8 +39,8 @@ func (s *Stop) suggestion() string {
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
 	case slices.Contains(early, s.Ended) && (cut > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
-	case s.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
-		return s.Caveat
+	case s.Server.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
+		return s.Server.Caveat
 	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
 		return s.betterDelay()
 	default:
@@ -73,9 +72,9 @@ func (s *Stop) betterHold() string {
 	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
 		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
 			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
-	case kept && s.ClosesKept:
-		return InWords(closesKept, s.Server)
-	case kept && s.Server == "":
+	case kept && s.Server.ClosesKept:
+		return InWords(closesKept, s.Server.Name)
+	case kept && s.Server.Name == "":
 		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections, " +
 			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
 	case kept:
@@ -102,10 +101,10 @@ const manyOpen = 20
 func (s *Stop) signaledByOthers() bool {
 	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
 	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
-	asked := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
-	ended := s.Ended == stop.ChildExit && (asked || s.after(s.EndedAt) < time.Second/2)
-	isAsking := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
-	return (closed || ended) && s.Trigger != 0 && !isAsking
+	asTold := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
+	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
+	tells := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
+	return (closed || ended) && s.Trigger != 0 && !tells
 }
 
 // stays reports whether a command runs on that has closed its ports, and has no connection.
@@ -137,8 +136,8 @@ func (s *Stop) betterDelay() string {
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
-	case toTheEnd && s.ClosesKept && s.settled():
-		return InWords(closesKept, s.Server)
+	case toTheEnd && s.Server.ClosesKept && s.settled():
+		return InWords(closesKept, s.Server.Name)
 	case toTheEnd:
 		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)
 	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:

@@ -11,56 +11,49 @@ import (
 // soon is a time after the command's end that is not worth a word.
 const soon = 100 * time.Millisecond
 
-// atWork returns the processes that the command has left behind and that have not ended.
-func (s *Stop) atWork() []Worker {
-	return slices.DeleteFunc(slices.Clone(s.Workers), func(w Worker) bool { return !w.EndedAt.IsZero() })
-}
-
-// waited returns those that have ended, late enough to be worth a word, and when the last one did.
-func (s *Stop) waited() (ended []Worker, last time.Time) {
+// workers returns the processes at work that the command has left behind: those that have ended, late
+// enough to be worth a word, and those that have not.
+func (s *Stop) workers() (ended, atWork []Worker) {
 	for _, w := range s.Workers {
-		if w.EndedAt.Sub(s.ExitedAt) < soon {
-			continue
-		}
-		ended = append(ended, w)
-		if w.EndedAt.After(last) {
-			last = w.EndedAt
+		switch {
+		case w.EndedAt.IsZero():
+			atWork = append(atWork, w)
+		case w.EndedAt.Sub(s.ExitedAt) >= soon:
+			ended = append(ended, w)
 		}
 	}
-	return ended, last
+	return ended, atWork
 }
 
 // afterExit returns whom lameduck has waited for when the command had ended.
 func (s *Stop) afterExit() (p phrases) {
-	ended, last := s.waited()
+	ended, atWork := s.workers()
 	if len(ended) > 0 {
-		p.add(true, "%s ended %s later", Workers(ended), seconds(last.Sub(s.ExitedAt)))
+		last := slices.MaxFunc(ended, func(a, b Worker) int { return a.EndedAt.Compare(b.EndedAt) })
+		p.add(true, "%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
 	}
-	if left := s.atWork(); len(left) > 0 {
-		p.add(true, "%s still at work", Workers(left))
+	if len(atWork) > 0 {
+		p.add(true, "%s still at work", Workers(atWork))
 	}
-	unknown := len(s.Workers) == 0 && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
-	p.add(unknown, "its descendants ended")
+	waited := !s.ExitedAt.IsZero() && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
+	p.add(waited && len(s.Workers) == 0, "its descendants ended")
 	return p
 }
 
 // ranOut reports whether the grace period ended before the processes at work did.
 func (s *Stop) ranOut() bool {
-	return s.Linger == 0 && len(s.atWork()) > 0 && s.after(s.Now) >= s.Grace-stop.ReportMargin
+	_, atWork := s.workers()
+	return s.Linger == 0 && len(atWork) > 0 && s.after(s.Now) >= s.Grace-stop.ReportMargin
 }
 
-// Unreported returns what is worth a word about the end of a stop without a report, and whether the
-// grace period was too short.
-func (s *Stop) Unreported() (text string, tooShort bool) {
-	after := s.afterExit()
-	if len(s.Workers) == 0 || len(after) == 0 {
-		return "", false
+// Unreported returns what is wrong at the end of a stop without a report, "" if the grace period was
+// long enough.
+func (s *Stop) Unreported() string {
+	if !s.ranOut() {
+		return ""
 	}
-	text = strings.Join(append(phrases{InWords("the command %s", s.exit())}, after...), ", ")
-	if s.ranOut() {
-		return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Grace, s.GraceAssumed) + ": " + workersNeedTime, true
-	}
-	return text, false
+	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
+	return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Grace, s.GraceAssumed) + ": " + workersNeedTime
 }
 
 // Workers names processes, the first and the number of the others.

@@ -41,11 +41,10 @@ func (f *file) write(text string) error {
 	if f.path == "" || !f.given && text == "" && f.ownText == "" {
 		return nil
 	}
-	err := f.rewrite(text)
-	if !f.given {
-		return nil
+	if err := f.rewrite(text); f.given {
+		return err
 	}
-	return err
+	return nil
 }
 
 func (f *file) rewrite(text string) error {
@@ -64,7 +63,9 @@ func (f *file) rewrite(text string) error {
 		return err
 	}
 	before := string(buf[:n])
-	others := f.withoutOwn(before)
+	start := min(f.ownStart, n)
+	rest, _ := strings.CutPrefix(before[start:], f.ownText) // what is left of it if others cut it or wrote over it is theirs
+	others := before[:start] + rest
 	own := fit(others, text)
 	if content := others + own; content != before {
 		written, err := unix.Pwrite(fd, []byte(content), 0)
@@ -76,24 +77,8 @@ func (f *file) rewrite(text string) error {
 		}
 		unix.Ftruncate(fd, int64(written)) // cannot fail where a write succeeds
 	}
-	f.ownText = own
-	f.ownStart = len(others)
+	f.ownText, f.ownStart = own, len(others)
 	return nil
-}
-
-// withoutOwn returns the content of the file without lameduck's text. A program with a
-// file offset of its own may have overwritten the beginning of lameduck's text.
-func (f *file) withoutOwn(content string) string {
-	end := f.ownStart + len(f.ownText)
-	for start := f.ownStart; start < end-1 && end <= len(content); start++ { // a newline alone may be another's
-		if content[start:end] == f.ownText[start-f.ownStart:] {
-			return content[:start] + content[end:]
-		}
-		if end < len(content) {
-			break // a few bytes amid others may be another's
-		}
-	}
-	return content
 }
 
 // fit returns text as a line of its own after the text of others, or "" if the line does

@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
@@ -18,7 +16,7 @@ const flushTimeout = 200 * time.Millisecond
 type Writer struct {
 	file    *file
 	texts   chan string           // the newest text only; nil until the first text
-	pending atomic.Int32          // texts that are not yet written
+	written chan struct{}         // closed when texts is closed and written
 	lastErr atomic.Pointer[error] // of the goroutine
 }
 
@@ -39,12 +37,12 @@ func (w *Writer) Write(lines ...string) error {
 			return w.file.write("")
 		}
 		w.texts = make(chan string, 1)
+		w.written = make(chan struct{})
 		go w.run()
 	}
 	select {
-	case <-w.texts: // in whose place the new text is pending
+	case <-w.texts: // which the new text replaces
 	default:
-		w.pending.Add(1)
 	}
 	w.texts <- strings.Join(printable, "\n")
 	if err := w.lastErr.Load(); err != nil {
@@ -54,24 +52,27 @@ func (w *Writer) Write(lines ...string) error {
 }
 
 func (w *Writer) run() {
+	defer close(w.written)
 	for text := range w.texts {
 		w.write(text)
 	}
 }
 
 func (w *Writer) write(text string) {
-	defer w.pending.Add(-1)
 	defer func() { recover() }() // a fault of lameduck's own costs a text
 	if err := w.file.write(text); err != nil {
 		w.lastErr.Store(&err)
 	}
 }
 
-// Flush waits up to 200 ms until all text is written. Flush sleeps in the kernel, because a
-// Go timer would need another thread.
+// Flush waits up to 200 ms until all text is written. Flush is the last call.
 func (w *Writer) Flush() {
-	end := time.Now().Add(flushTimeout)
-	for w.pending.Load() > 0 && time.Now().Before(end) {
-		unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+	if w.texts == nil {
+		return
+	}
+	close(w.texts)
+	select {
+	case <-w.written:
+	case <-time.After(flushTimeout):
 	}
 }

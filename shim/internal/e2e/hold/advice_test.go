@@ -300,11 +300,7 @@ func play(t *testing.T, flags, server, clients string) (o outcome) {
 		testutil.WriteFile(t, dir+"/app.py", slowApp)
 		command = []string{place, "--chdir=" + dir, "--bind=127.0.0.1:8080", "--threads=2", "--graceful-timeout=" + kind, "app:app"}
 	}
-	setup := box.Setup{Network: c.network}
-	if place == "in a unit" {
-		setup.Env = []string{"INVOCATION_ID=1"}
-	}
-	b := setup.Boot(t, flags+" --termination-log=none", command...)
+	b := box.Setup{Network: c.network}.Boot(t, flags+" --termination-log=none", command...)
 	b.Out.Wait("ready")
 	words := strings.Fields(clients)
 	for _, word := range words {
@@ -389,7 +385,6 @@ const advices = `
 	preset                 | --preset=nginx --grace-period=9                 | ignores-QUIT         |                       | meant for it                         | --preset=go                    | time
 	workers                | --delay=1 --grace-period=5                      | behind a shell: slow |                       | a longer grace period                | --grace-period=20              | lost
 	others                 | --until=quiet                                   | dies                 | everybody shorts=2s   | from somebody else                   | clients shorts=2s              | lost
-	others, a unit         | --until=quiet                                   | in a unit: dies      | everybody shorts=2s   | set KillMode=mixed                   | clients shorts=2s              | lost
 	caveat                 | --delay=1 --preset=gunicorn                     | gunicorn: 1          | slow=4s               | requests get graceful                | server gunicorn: 20            | lost
 	watch, a delay         |                                                 | dies                 | shorts=3s watch       | s; a fixed delay needs               | =                              | lost
 	watch, a hold          |                                                 | dies                 | shorts=3s watch       | a hold until quiet would have lasted | --until=quiet                  | lost
