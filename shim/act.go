@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
@@ -40,12 +41,10 @@ func (l *loop) act(a stop.Action) {
 		if at := l.host.Ticks(); l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused
 			l.noteSent(a.Signal, at)
 		}
-	case stop.SignalRemaining:
-		l.signalRemaining()
+	case stop.Look:
+		l.lookAgain()
 	case stop.SignalLast:
 		l.signalLast()
-	case stop.LookBelow:
-		l.lookBelow()
 	case stop.KillDescendants:
 		l.killDescendants()
 	case stop.StartSampling:
@@ -78,23 +77,9 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.Exit:
-		l.exit(a)
-	}
-}
-
-// exit ends the loop. Without a report, a message says whom lameduck has waited for.
-func (l *loop) exit(a stop.Action) {
-	record := l.machine.Record()
-	l.code = l.plan.ExitCode(a.Status(), !record.SignaledAt().IsZero())
-	l.done = true
-	if !record.TriggeredAt.IsZero() {
-		return
-	}
-	switch text, tooShort := l.stopReport().Unreported(); {
-	case tooShort:
-		l.log(Warn, "%s", text)
-	case text != "":
-		l.log(Info, "%s", text)
+		if l.machine.Record().TriggeredAt.IsZero() {
+			l.remark(l.stopReport().Unreported()) // whom lameduck has waited for
+		}
 	}
 }
 
@@ -102,13 +87,14 @@ func (l *loop) exit(a stop.Action) {
 // may inherit the signal from another image, whose server handled it.
 func (l *loop) warnNotHeld(s sig.Signal) {
 	l.look()
+	command := l.history.Command()
 	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
-	if !l.accept(s) && l.accept(sig.TERM) {
+	if !command.Accepts(s) && command.Accepts(sig.TERM) {
 		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
 			"since the command handles TERM alone", s)
 	}
 	passed := "was passed on at once, and "
-	if requests.Has(s) && !l.accept(s) {
+	if requests.Has(s) && !command.Accepts(s) {
 		passed = ""
 	}
 	l.log(Warn, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
@@ -143,8 +129,7 @@ func (l *loop) runOnStop() {
 	pid, err := l.host.StartBeside(l.plan.OnStop.Command, l.onStopEnv())
 	l.onStop = pid
 	if err != nil {
-		l.endOnStop(": %v", err)
-		l.pending = append(l.pending, stop.Event{Kind: stop.OnStopEnded})
+		l.onStopEnded(": %v", err)
 	}
 }
 
@@ -168,5 +153,23 @@ func (l *loop) killOnStop() {
 	case l.onStop != 0: // else reaped together with the command
 		l.endOnStop(" still runs, and is killed")
 		l.host.Kill(-l.onStop, sig.KILL)
+	}
+}
+
+// onStopEnded tells the machine that --on-stop has ended.
+func (l *loop) onStopEnded(failure string, args ...any) {
+	l.endOnStop(failure, args...)
+	l.queue(stop.Event{Kind: stop.OnStopEnded})
+}
+
+// endOnStop notes the end of --on-stop, and warns of a failure, unless lameduck has killed it or given it
+// up, and said so.
+func (l *loop) endOnStop(failure string, args ...any) {
+	if !l.stop.OnStopUntil.IsZero() {
+		return
+	}
+	l.stop.OnStopUntil = time.Now()
+	if failure != "" {
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
 	}
 }

@@ -41,9 +41,8 @@ const (
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
-	SentBelow                    // a signal of the schedule went to processes below the command, or a hook has sent it
-	BelowEnded                   // those have ended
-	NoneAtWork                   // of what the command has left behind, nothing handles its signal
+	SentBelow                    // a signal of the schedule went to processes below the command
+	NoneAtWork                   // those have ended; or nothing that the command has left behind handles its signal
 )
 
 // Event is an observation of the loop.
@@ -53,8 +52,8 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	// With Sampled: WaitGone of the gate goes on. With SentBelow: it went to the command of a hook. With
-	// BelowEnded: the command is a shell. With NoneAtWork: somebody may have written to what is left.
+	// With Sampled: WaitGone of the gate goes on. With NoneAtWork: the command is a shell; or, when it has
+	// ended, somebody may have written to what is left.
 	Waiting bool
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
@@ -84,6 +83,5 @@ func (e Event) String() string {
 	}
 	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
 		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended",
-		Refused: "refused", SentBelow: "sent below", BelowEnded: "those below ended",
-		NoneAtWork: "none at work"}[e.Kind]
+		Refused: "refused", SentBelow: "sent below", NoneAtWork: "none at work"}[e.Kind]
 }

@@ -217,13 +217,6 @@ func (p *stage) order(processes []stop.Process) {
 	}
 }
 
-func processes(orders []stop.Order) (list []stop.Process) {
-	for _, o := range orders {
-		list = append(list, o.Process)
-	}
-	return list
-}
-
 // run plays a stop with a grace period of 30 s, and looks each quarter of a second.
 func (p *stage) run() {
 	const look = 250 * time.Millisecond
@@ -250,10 +243,10 @@ func (p *stage) run() {
 		orders, atWork, last := p.history.Left(epoch.Add(p.now), until)
 		switch {
 		case command.ended && len(atWork)+len(last) == 0, command.ended && len(atWork) == 0 && idle > 0:
-			p.order(processes(last))
+			p.order(last)
 			return
 		case command.ended:
-			p.order(processes(orders))
+			p.order(orders)
 		case !told && idle > 0:
 			told, idle = true, 0
 			p.order([]stop.Process{command.Process})
@@ -357,12 +350,13 @@ func TestGroup(t *testing.T) {
 		{ID: stop.ID{PID: 12, Start: 11}, Group: 7, Handled: terms},
 	}
 	h.Look(7, list)
-	h.SignaledCommand(sig.INT, 7, 10)
+	h.Signaled(list[0].ID)
+	h.SignaledGroup(7, sig.INT, 10)
 	h.Look(0, list[1:])
 	orders, atWork, _ := h.Left(epoch, epoch.Add(time.Minute))
 	var got []string
 	for _, o := range orders {
-		got = append(got, fmt.Sprint(o.Signal, " ", o.PID))
+		got = append(got, fmt.Sprint(o.Asks, " ", o.PID))
 	}
 	if want := "TERM 9, TERM 10, CONT 11, TERM 12"; strings.Join(got, ", ") != want || len(atWork) != 5 {
 		t.Errorf("%v, %d at work; want %s", got, len(atWork), want)

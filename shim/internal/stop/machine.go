@@ -62,9 +62,8 @@ type Machine struct {
 	nextStep       int    // an index into Record.Steps
 	loopStart      int    // the first step after the last forever; 0: none so far
 
-	lookedAt      time.Time // when the remaining processes were looked at last
-	reported      bool      // a hook has reported its signal, before it sent it
-	readersWaited bool      // what is left had readTime
+	lookedAt      time.Time // when the processes were looked at last
+	readersWaited bool      // what is left had readTime, or has it now
 	killsRest     bool      // the end of the linger is a KILL
 }
 
@@ -75,7 +74,6 @@ const (
 	stepStart         // the next steps of the schedule begin
 	killAfter         // --kill-after
 	lingerEnd
-	lastWave   // what does not handle its signal had readTime
 	look       // the processes that lameduck is not the parent of are looked at
 	lateReport // ReportLate
 	longHold   // ReportHold
@@ -148,15 +146,19 @@ func (m *Machine) answer(e Event) {
 	case OrphanReaped:
 		m.onOrphan()
 	case NoneAtWork:
-		m.onNoneAtWork(e)
+		if m.state == Lingering {
+			m.onRestIdle(e)
+		} else {
+			m.onBelowEnded(e)
+		}
 	case NoChildren:
 		if m.state == Lingering {
 			m.finish()
 		}
 	case SentBelow:
-		m.onSentBelow(e)
-	case BelowEnded:
-		m.onBelowEnded(e)
+		if m.signals() {
+			m.due[look] = m.now.Add(lookInterval)
+		}
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
@@ -199,9 +201,9 @@ func (m *Machine) onSignal(e Event) {
 	switch {
 	case !ok:
 	case m.state == Starting && isStop:
-		m.state = Gone
+		m.record.Exit = e
 		m.doWith(NoteBeforeStart, s)
-		m.doWith(Exit, s)
+		m.exit()
 	case m.state == Starting:
 		m.earlySignals = append(m.earlySignals, to)
 	case m.isDuplicate(s):
@@ -308,18 +310,8 @@ func (m *Machine) onTick() {
 			m.sendStep(sig.KILL)
 		case lingerEnd:
 			m.endLinger()
-		case lastWave: // something may be at work again
-			m.readersWaited = true
-			m.signalRemaining()
 		case look:
-			if m.state == Lingering {
-				m.signalRemaining()
-			} else {
-				m.do(LookBelow)
-				if m.now.Before(m.record.SignaledAt().Add(m.cfg.Grace)) {
-					m.due[look] = m.now.Add(lookInterval)
-				}
-			}
+			m.lookAgain()
 		case lateReport:
 			if m.cfg.StopsBeside {
 				m.finish()

@@ -88,7 +88,7 @@ func (m *Machine) onExit(e Event) {
 	}
 	m.state = Lingering
 	m.due[lingerEnd] = end
-	m.signalRemaining()
+	m.lookAgain()
 }
 
 // finish enters Gone and exits, with the final report if there was a stop.
@@ -96,7 +96,7 @@ func (m *Machine) finish() {
 	r := &m.record
 	switch {
 	case r.TriggeredAt.IsZero():
-	case m.reported:
+	case m.cfg.StopsBeside && len(r.Sent) > 0: // the signal was reported before it was sent
 		m.do(ReportLate)
 	default:
 		m.do(ReportEnd)
@@ -104,7 +104,11 @@ func (m *Machine) finish() {
 	if !m.due[onStopKill].IsZero() {
 		m.do(KillOnStop)
 	}
+	m.exit()
+}
+
+func (m *Machine) exit() {
 	m.state = Gone
 	clear(m.due[:])
-	m.actions = append(m.actions, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
+	m.actions = append(m.actions, Action{Verb: Exit, Code: m.record.ExitStatus()})
 }

@@ -14,7 +14,7 @@ var kinds = map[string]stop.Kind{
 	"tick": stop.Tick, "started": stop.CommandStarted, "stopped": stop.CommandStopped, "continued": stop.CommandContinued,
 	"exit": stop.CommandExited, "killed": stop.CommandExited, "orphan": stop.OrphanReaped, "childless": stop.NoChildren,
 	"hold": stop.PreStop, "on-stop": stop.OnStopEnded, "refused": stop.Refused, "sample": stop.Sampled,
-	"sent-below": stop.SentBelow, "below-ended": stop.BelowEnded, "none-at-work": stop.NoneAtWork,
+	"sent-below": stop.SentBelow, "none-at-work": stop.NoneAtWork,
 }
 
 // ParseEvent reads an event:
@@ -29,7 +29,7 @@ var kinds = map[string]stop.Kind{
 //	                  "stale" and "waiting" (for others)
 //	refused [NAME]    the kernel refuses a signal
 //
-// and tick, started, childless, hold, on-stop, sent-below, below-ended and none-at-work.
+// and tick, started, childless, hold, on-stop, sent-below and none-at-work.
 func ParseEvent(text string) (e stop.Event, err error) {
 	word, rest, _ := strings.Cut(text, " ")
 	kind, known := kinds[word]
