@@ -18,6 +18,7 @@ import (
 
 // act performs one action of the stop machine.
 func (l *loop) act(a stop.Action) {
+	fault(a)
 	switch a.Verb {
 	case stop.Forward:
 		l.forward(a.Signal)
@@ -112,7 +113,10 @@ func (l *loop) startSampling() {
 		WaitURL:           p.WaitURL,
 		Gate:              p.Stop.Gate,
 		DetectServerGone:  p.Hook,
-		Wake:              sigcatch.Wake,
+		Wake: func() {
+			sigcatch.Wake()
+			fault("sampler")
+		},
 	})
 	if len(record.Steps) > 0 {
 		l.look() // at a lull a look would take too long

@@ -72,6 +72,7 @@ func (l *loop) exitCode() int {
 // deadline, waiting costs nothing.
 func (l *loop) serve() {
 	for !l.isOver() {
+		fault("next")
 		deadline := l.handleDeadline(time.Now())
 		select {
 		case s := <-l.host.snapshots:
@@ -316,6 +317,7 @@ func (l *loop) handle(e stop.Event) {
 	before := l.machine.State()
 	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
+	fault(e)
 	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
 	case e.Kind == stop.SignalArrived && mayStop:
 		l.identify(e.Signal)

@@ -117,6 +117,7 @@ func (l *loop) rest(fault any) (c lastresort.Command) {
 // logFault logs a fault of lameduck's own, which may be that of logging.
 func (l *loop) logFault(format string, args ...any) {
 	defer func() { recover() }()
+	fault("log")
 	l.log(Error, "a fault of lameduck's own, "+format, args...)
 }
 
