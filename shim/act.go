@@ -133,7 +133,8 @@ func (l *loop) runOnStop() {
 	pid, err := l.host.StartBeside(l.plan.OnStop.Command, l.onStopEnv())
 	l.onStop = pid
 	if err != nil {
-		l.onStopEnded(": %v", err)
+		l.endOnStop(": %v", err)
+		l.onStopEnded()
 	}
 }
 
@@ -161,19 +162,16 @@ func (l *loop) killOnStop() {
 }
 
 // onStopEnded tells the machine that --on-stop has ended.
-func (l *loop) onStopEnded(failure string, args ...any) {
-	l.endOnStop(failure, args...)
+func (l *loop) onStopEnded() {
+	l.stop.OnStopUntil = cmp.Or(l.stop.OnStopUntil, time.Now())
 	l.queue(stop.Event{Kind: stop.OnStopEnded})
 }
 
-// endOnStop notes the end of --on-stop, and warns of a failure, unless lameduck has killed it or given it
-// up, and said so.
+// endOnStop notes an end of --on-stop that is a failure, and warns of it, unless lameduck has killed it or
+// given it up, and said so.
 func (l *loop) endOnStop(failure string, args ...any) {
-	if !l.stop.OnStopUntil.IsZero() {
-		return
-	}
-	l.stop.OnStopUntil = time.Now()
-	if failure != "" {
+	if l.stop.OnStopUntil.IsZero() {
+		l.stop.OnStopUntil = time.Now()
 		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
 	}
 }

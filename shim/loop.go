@@ -82,7 +82,7 @@ func (l *loop) serve() {
 			if err != nil {
 				l.endOnStop(": %v: %v", l.plan.OnStop.Request, err)
 			}
-			l.onStopEnded("")
+			l.onStopEnded()
 			l.dispatch()
 		default: // both wake next, too
 			l.onSignal(l.next(deadline))
@@ -268,25 +268,24 @@ func (l *loop) reap() {
 	orphans := false
 	pid, status := l.host.Reap()
 	for ; pid > 0; pid, status = l.host.Reap() {
-		switch isEnd := status.Stopped == 0 && !status.Continued; {
-		case pid == l.command && isEnd:
-			l.command, l.ended = 0, status // the kernel may reuse the PID
-			l.queue(stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code})
+		switch {
 		case pid == l.command && status.Continued:
 			l.queue(stop.Event{Kind: stop.CommandContinued})
-		case pid == l.command:
+		case pid == l.command && status.Stopped != 0:
 			l.queue(stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped})
-		case pid == l.onStop && isEnd:
+		case status.Continued, status.Stopped != 0:
+		case pid == l.command:
+			l.command, l.ended = 0, status // the kernel may reuse the PID
+			l.queue(stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code})
+		case pid == l.onStop:
 			l.onStop = 0
-			switch {
-			case status.Signal != 0:
-				l.onStopEnded(" was killed by %v", status.Signal)
-			case status.Code != 0:
-				l.onStopEnded(" exited %d", status.Code)
-			default:
-				l.onStopEnded("")
+			if status.Signal != 0 {
+				l.endOnStop(" was killed by %v", status.Signal)
+			} else if status.Code != 0 {
+				l.endOnStop(" exited %d", status.Code)
 			}
-		case isEnd:
+			l.onStopEnded()
+		default:
 			orphans = true
 			l.log(level, "reaped orphan %d", pid)
 		}

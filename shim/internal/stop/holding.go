@@ -63,9 +63,7 @@ func (m *Machine) checkGate() {
 	switch {
 	case why == "":
 		m.abandonSearch()
-	case why.searchTime() == 0:
-		m.endHold(why)
-	case !m.Searching():
+	case !m.Searching(), why.searchTime() == 0:
 		m.endAtLull(why)
 	}
 }

@@ -211,7 +211,7 @@ func (m *Machine) onSignal(e Event) {
 		m.lastTrigger = Sent{s, m.now}
 		m.onTrigger(s, to)
 	case m.state != Lingering: // the command has not exited
-		m.warnNotHeld(e)
+		m.warnNotHeld(e, to)
 		m.forward(s, to)
 	}
 }
