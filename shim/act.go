@@ -26,8 +26,6 @@ func (l *loop) act(a stop.Action) {
 		l.sendStep(a.Signal)
 	case stop.Tell:
 		l.tell(a.Signal)
-	case stop.Continue:
-		l.send(sig.CONT)
 	case stop.GiveTerminal:
 		l.host.GiveTerminal(l.group)
 	case stop.StopSelf:

@@ -152,8 +152,6 @@ func (l *loop) besides(s sig.Signal, below []stop.Process) []stop.Process {
 	case l.reaches(s):
 		return []stop.Process{command}
 	case len(l.stop.SentTo) > 0: // and they have ended
-	case command.Program == "":
-		l.log(Warn, "cannot tell which process handles %v: the orchestrator's signal follows", s)
 	default:
 		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
 	}

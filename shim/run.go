@@ -101,13 +101,13 @@ func (l *loop) rest(fault any) (c lastresort.Command) {
 		PID: l.command, Target: l.target(), Status: l.ended,
 		Stop: l.plan.Stop.ScheduleFor(sig.TERM).FirstSignal(sig.TERM), Arrived: l.arrived, Rewrites: l.plan.Stop.Rewrites,
 	}
-	record := l.machine.Record()
-	stops := !record.SignaledAt().IsZero()
-	if stops && l.plan.Stop.StopSignals.Has(l.arrived) { // the stop knows of it
-		c.Arrived = 0
-	}
-	if stops && !l.stopSent {
-		c.StopAt = cmp.Or(l.machine.HoldEnd(), time.Now())
+	if record := l.machine.Record(); !record.SignaledAt().IsZero() {
+		if l.plan.Stop.StopSignals.Has(l.arrived) { // the stop knows of it
+			c.Arrived = 0
+		}
+		if !l.stopSent {
+			c.StopAt = cmp.Or(l.machine.HoldEnd(), time.Now())
+		}
 	}
 	l.logFault("%v: the command goes on, and lameduck only reaps, passes signals on and "+
 		"sends %v for TERM; please report it", fault, c.Stop)
@@ -124,14 +124,10 @@ func (l *loop) logFault(format string, args ...any) {
 // prepare takes the resources, and handles the signals that have arrived during the start.
 func (l *loop) prepare() error {
 	l.logWarnings()
-	if err := l.host.Reserve(); err != nil {
-		return err
-	}
-	if err := l.openTermlog(); err != nil {
-		return err
-	}
-	if err := l.setUpReaping(); err != nil {
-		return err
+	for _, step := range []func() error{l.host.Reserve, l.openTermlog, l.setUpReaping} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
 		l.onSignal(s)
@@ -194,11 +190,11 @@ func (l *loop) setUpReaping() error {
 	if l.plan.Subreaper == No {
 		return nil
 	}
-	err := l.host.BecomeSubreaper()
-	if err != nil && l.plan.Subreaper == Yes {
+	switch err := l.host.BecomeSubreaper(); {
+	case err == nil:
+	case l.plan.Subreaper == Yes:
 		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
-	}
-	if err != nil {
+	default:
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
 	}
 	return nil

@@ -15,7 +15,6 @@ const (
 	Forward             Verb = iota // send Signal, which arrived from outside, to the command
 	Send                            // send Signal, a step of the schedule, to the command or to those below it; see History.Aim
 	Tell                            // likewise send Signal, that of --on-stop, to a process that handles it
-	Continue                        // send CONT to the stopped command
 	GiveTerminal                    // put the command into the terminal's foreground, if lameduck is in the foreground
 	StopSelf                        // stop lameduck itself by Signal
 	GiveTerminalOrStop              // GiveTerminal and Continue; in the background, stop lameduck by TSTP
@@ -40,7 +39,7 @@ const (
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
-	"forward *", "send *", "tell *", "continue", "give terminal", "stop self *", "give terminal or stop",
+	"forward *", "send *", "tell *", "give terminal", "stop self *", "give terminal or stop",
 	"term group *", "look", "signal last", "kill descendants", "start sampling",
 	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",

@@ -39,7 +39,7 @@ func (m *Machine) sendStep(s sig.Signal) {
 	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: m.now})
 	m.doWith(Send, s)
 	if m.commandStopped && s != sig.KILL {
-		m.do(Continue)
+		m.doWith(Forward, sig.CONT)
 	}
 }
 
@@ -56,12 +56,12 @@ func (m *Machine) onRefused(s sig.Signal) {
 		}
 	}
 	isLast := m.due[stepStart].IsZero() && m.due[killAfter].IsZero()
-	if m.cfg.StopsBeside && isLast {
+	switch {
+	case !isLast:
+	case m.cfg.StopsBeside:
 		m.finish()
-		return
-	}
-	if m.cfg.ExitEndsCommand && m.state == Stopping && isLast {
-		m.record.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
+	case m.cfg.ExitEndsCommand && m.state == Stopping:
+		r.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
 		m.do(WarnOutOfReach)
 		m.finish()
 	}
