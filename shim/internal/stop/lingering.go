@@ -58,7 +58,7 @@ func (m *Machine) lookAgain() {
 	m.do(Look)
 	m.lookedAt = m.now
 	if m.state == Lingering || m.now.Before(m.record.SignaledAt().Add(m.cfg.Grace)) {
-		m.due[look] = m.now.Add(lookInterval)
+		m.wait(look, lookInterval)
 	}
 }
 
@@ -76,8 +76,8 @@ func (m *Machine) onOrphan() {
 // onBelowEnded has a command sent TERM that outlives those below it that were signaled, unless the schedule
 // goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
 func (m *Machine) onBelowEnded(e Event) {
-	m.due[look] = time.Time{}
-	if !m.signals() || !m.due[stepStart].IsZero() {
+	m.cancel(look)
+	if !m.signals() || m.awaits(stepStart) {
 		return
 	}
 	if m.cfg.StopsBeside {
@@ -99,7 +99,7 @@ func (m *Machine) onBelowEnded(e Event) {
 func (m *Machine) onRestIdle(e Event) {
 	if e.Waiting && !m.readersWaited {
 		m.readersWaited = true
-		m.due[look] = m.now.Add(readTime)
+		m.wait(look, readTime)
 		return
 	}
 	m.do(SignalLast)

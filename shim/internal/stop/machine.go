@@ -100,6 +100,15 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
+// wait sets a deadline.
+func (m *Machine) wait(which int, d time.Duration) { m.due[which] = m.now.Add(d) }
+
+// cancel removes a deadline.
+func (m *Machine) cancel(which int) { m.due[which] = time.Time{} }
+
+// awaits reports whether a deadline is set.
+func (m *Machine) awaits(which int) bool { return !m.due[which].IsZero() }
+
 // HoldEnd returns when the hold ends at the latest, zero outside of a hold.
 func (m *Machine) HoldEnd() time.Time { return m.due[holdEnd] }
 
@@ -157,12 +166,12 @@ func (m *Machine) answer(e Event) {
 		}
 	case SentBelow:
 		if m.signals() {
-			m.due[look] = m.now.Add(lookInterval)
+			m.wait(look, lookInterval)
 		}
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
-		m.due[onStopKill] = time.Time{}
+		m.cancel(onStopKill)
 		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
 			m.checkGate()
 		}
@@ -238,7 +247,7 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 		m.endHold(SecondSignal)
 	case m.cfg.StopsBeside:
 		m.finish()
-	case !m.due[stepStart].IsZero(): // after the last step, no signal is sent again
+	case m.awaits(stepStart): // after the last step, no signal is sent again
 		m.runSteps()
 	}
 }
@@ -289,11 +298,10 @@ func (m *Machine) onStopOrContinue(e Event) {
 // onTick does everything due by now.
 func (m *Machine) onTick() {
 	for which := range m.due {
-		at := m.due[which]
-		if at.IsZero() || m.now.Before(at) {
+		if !m.awaits(which) || m.now.Before(m.due[which]) {
 			continue
 		}
-		m.due[which] = time.Time{}
+		m.cancel(which)
 		switch which {
 		case onStopKill:
 			m.do(KillOnStop)
@@ -306,7 +314,7 @@ func (m *Machine) onTick() {
 		case stepStart:
 			m.runSteps()
 		case killAfter:
-			m.due[stepStart] = time.Time{} // a killed command handles no further signal
+			m.cancel(stepStart) // a killed command handles no further signal
 			m.sendStep(sig.KILL)
 		case lingerEnd:
 			m.endLinger()
@@ -319,7 +327,7 @@ func (m *Machine) onTick() {
 			}
 			m.do(ReportLate)
 		case longHold:
-			m.due[longHold] = m.now.Add(holdReports)
+			m.wait(longHold, holdReports)
 			m.do(ReportHold)
 		}
 	}
