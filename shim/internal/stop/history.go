@@ -110,12 +110,12 @@ func (h *History) Look(command int, list []Process) {
 // the server that the process is, or TERM, rewritten unless the rewritten signal was for the command.
 func (h *History) noteHandler(m *member) {
 	s := sig.TERM
-	to, passes := h.rewrites.Of(s)
+	to, _ := h.rewrites.Of(s) // 0: dropped, and handled by nobody
 	isOfCommand := m != h.command && h.command.Handled.Has(to)
 	switch {
-	case m.Asks != 0 && m.Handled.Has(m.Asks):
+	case m.Handled.Has(m.Asks):
 		s = m.Asks
-	case passes && m.Handled.Has(to) && !isOfCommand:
+	case m.Handled.Has(to) && !isOfCommand:
 		s = to
 	}
 	handles := m.Handled.Has(s)
@@ -213,7 +213,7 @@ func (m *member) takes(s sig.Signal) bool {
 
 // isShell reports whether a process is a shell that s would end.
 func (m *member) isShell(s sig.Signal) bool {
-	return m.IsShell() && !m.Handled.Has(s) && !m.Ignored.Has(s)
+	return m.IsShell() && !m.Accepts(s)
 }
 
 // topmost returns the topmost processes among some and their descendants that are of a kind.
