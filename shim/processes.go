@@ -108,15 +108,23 @@ func workers(list []stop.Process) (named []report.Worker) {
 	return named
 }
 
-// sendStep sends a signal of the schedule to the command, or to those below it. At a lull there is no time
-// for a look.
+// sendStep sends a signal of the schedule to those below the command that it is for, or else to the command. At
+// a lull there is no time for a look.
 func (l *loop) sendStep(s sig.Signal) {
 	if !l.machine.Record().Lull.Found || l.stopSent {
 		l.look()
 	}
 	targets := l.aim(s)
 	if l.plan.Hook {
-		targets = l.besides(s, targets)
+		switch {
+		case s == sig.KILL: // which PID 1 does not get from its own PID namespace
+			targets = l.history.Processes()
+		case len(targets) > 0:
+		case l.reaches(s):
+			targets = []stop.Process{l.history.Command()}
+		case len(l.stop.SentTo) == 0: // else they have ended
+			l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+		}
 		if !l.stopSent && len(targets) > 0 { // it may end with the command
 			l.reportStop((*report.Stop).Conclusion)
 		}
@@ -138,24 +146,6 @@ func (l *loop) sendStep(s sig.Signal) {
 		l.stop.SentTo = nil
 	}
 	l.stopSent = true
-}
-
-// besides returns whom a hook sends s: those below the command that s is for, or else the command, or at
-// KILL everybody. PID 1 gets from its own PID namespace only what it handles, and never KILL.
-func (l *loop) besides(s sig.Signal, below []stop.Process) []stop.Process {
-	command := l.history.Command()
-	switch {
-	case s == sig.KILL:
-		return l.history.Processes()
-	case len(below) > 0:
-		return below
-	case l.reaches(s):
-		return []stop.Process{command}
-	case len(l.stop.SentTo) > 0: // and they have ended
-	default:
-		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
-	}
-	return nil
 }
 
 // noteSent notes that the command, or its process group, was sent s, at a time in Ticks.
