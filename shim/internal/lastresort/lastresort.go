@@ -6,7 +6,7 @@
 // rest of a preStop hook.
 //
 // The package imports nothing but what it needs to wait, to signal and to reap, and shares no state
-// with the rooms that may have failed.
+// with the loop.
 package lastresort
 
 import (
