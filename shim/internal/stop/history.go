@@ -118,11 +118,8 @@ func (h *History) noteHandler(m *member) {
 	case m.Handled.Has(to) && !isOfCommand:
 		s = to
 	}
-	handles := m.Handled.Has(s)
-	m.works = handles || m.works && h.begun
-	if handles || !m.works {
-		m.signal = s
-	}
+	m.signal = s
+	m.works = m.Handled.Has(s) || m.works && h.begun
 }
 
 // takeTraces takes the traces of the processes that another than lameduck may signal, or has.
