@@ -30,12 +30,11 @@ type History struct {
 
 // member is a process, and its past.
 type member struct {
-	Process             // as of the last look that showed it
-	parent   *member    // the last one that was not lameduck; nil: none was seen
-	signal   sig.Signal // asks it to end
-	works    bool       // it had a handler for that at some look, and is at work until it ends
-	signaled bool       // by lameduck, by its PID
-	below    []*member  // those below it that are signaled first, once that is decided
+	Process            // as of the last look that showed it
+	parent   *member   // the last one that was not lameduck; nil: none was seen
+	works    bool      // it had a handler for that at some look, and is at work until it ends
+	signaled bool      // by lameduck, by its PID
+	below    []*member // those below it that are signaled first, once that is decided
 
 	// Of the last look:
 	present  bool
@@ -109,17 +108,16 @@ func (h *History) Look(command int, list []Process) {
 // noteHandler notes which signal asks a process to end, and whether the process handles it. It is that of
 // the server that the process is, or TERM, rewritten unless the rewritten signal was for the command.
 func (h *History) noteHandler(m *member) {
-	s := sig.TERM
-	to, _ := h.rewrites.Of(s) // 0: dropped, and handled by nobody
+	to, _ := h.rewrites.Of(sig.TERM) // 0: dropped, and handled by nobody
 	isOfCommand := m != h.command && h.command.Handled.Has(to)
 	switch {
 	case m.Handled.Has(m.Asks):
-		s = m.Asks
 	case m.Handled.Has(to) && !isOfCommand:
-		s = to
+		m.Asks = to
+	default:
+		m.Asks = sig.TERM
 	}
-	m.signal = s
-	m.works = m.Handled.Has(s) || m.works && h.begun
+	m.works = m.works || m.Handled.Has(m.Asks)
 }
 
 // takeTraces takes the traces of the processes that another than lameduck may signal, or has.
@@ -249,13 +247,11 @@ func (h *History) Server(s sig.Signal) (server Process, found bool) {
 	return server, false
 }
 
-// processes returns those of some members that are of a kind, with the signals that ask them to end.
+// processes returns those of some members that are of a kind.
 func processes(some []*member, are func(*member) bool) (list []Process) {
 	for _, m := range some {
 		if are(m) {
-			p := m.Process
-			p.Asks = m.signal
-			list = append(list, p)
+			list = append(list, m.Process)
 		}
 	}
 	return list
@@ -300,7 +296,7 @@ func (h *History) wasSignaled(m *member) bool {
 // is at work below it; see Aim.
 func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
 	isOpen := func(m *member) bool { return m.present && !h.wasSignaled(m) && !h.seemsTold(m, now, until) }
-	isRoot := func(m *member) bool { return m.works || !m.Ignored.Has(m.signal) }
+	isRoot := func(m *member) bool { return m.works || !m.Ignored.Has(m.Asks) }
 	for _, root := range topmost(h.roots, isRoot) {
 		alone := []*member{root}
 		working := topmost(alone, (*member).isAtWork)
@@ -325,7 +321,7 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
 // isLast reports whether a root waits for those at work below it, since it neither takes its signal nor is a
 // shell. When they have ended it gets its signal, since it may start others.
 func (m *member) isLast() bool {
-	isFirst := m.works && m.takes(m.signal) || m.isShell(m.signal)
+	isFirst := m.works && m.takes(m.Asks) || m.isShell(m.Asks)
 	if !isFirst && m.below == nil {
 		m.below = topmost(m.children, (*member).isAtWork)
 	}
@@ -341,7 +337,7 @@ func (h *History) seemsTold(m *member, now, until time.Time) bool {
 	switch {
 	case !m.works:
 		return false
-	case !m.Handled.Has(m.signal):
+	case !m.Handled.Has(m.Asks):
 		return true
 	case !byParent && !byOthers:
 		return false
