@@ -298,8 +298,7 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
 	isOpen := func(m *member) bool { return m.present && !h.wasSignaled(m) && !h.seemsTold(m, now, until) }
 	isRoot := func(m *member) bool { return m.works || !m.Ignored.Has(m.Asks) }
 	for _, root := range topmost(h.roots, isRoot) {
-		alone := []*member{root}
-		working := topmost(alone, (*member).isAtWork)
+		working := topmost([]*member{root}, (*member).isAtWork)
 		atWork = append(atWork, processes(working, (*member).isPresent)...)
 		switch {
 		case h.wasSignaled(root) && root.Stopped: // a member of the group
@@ -308,11 +307,11 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
 			signal = append(signal, resumed)
 		case !isOpen(root):
 		case len(working) == 0:
-			last = append(last, processes(alone, isOpen)...)
+			last = append(last, root.Process)
 		case root.isLast():
 			signal = append(signal, processes(root.below, isOpen)...)
 		default:
-			signal = append(signal, processes(alone, isOpen)...)
+			signal = append(signal, root.Process)
 		}
 	}
 	return signal, atWork, last

@@ -57,9 +57,7 @@ func (m *Machine) lingerEnd() time.Time {
 func (m *Machine) lookAgain() {
 	m.do(Look)
 	m.lookedAt = m.now
-	if m.state == Lingering || m.now.Before(m.record.SignaledAt().Add(m.cfg.Grace)) {
-		m.wait(look, lookInterval)
-	}
+	m.wait(look, lookInterval)
 }
 
 // onOrphan looks at what is left: the children of the orphan may be lameduck's now.
