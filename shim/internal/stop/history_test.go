@@ -31,7 +31,8 @@ import (
 //	restarts starts its child again when that has ended; without a handler
 //
 // And, besides: ticks (its threads run all the time), listens (and closes its listener at TERM), lives
-// by its parent (parent: it is cut when the parent ends), stopped (and does nothing until it is continued).
+// by its parent (parent: it is cut when the parent ends), stopped (and does nothing until it is continued), brief
+// (it ends after a second, whatever comes).
 // A tree after "all" gets TERM from somebody else, and nothing from lameduck until the command has ended.
 type actor struct {
 	stop.Process
@@ -92,6 +93,9 @@ func newStage(text string) *stage {
 			words := strings.Split(word, ".")
 			a := &actor{words: words}
 			a.Stopped = a.is("stopped")
+			if a.is("brief") {
+				a.endsAt = time.Second
+			}
 			a.PID, a.Parent, a.Program = 100+len(p.all), 1, strings.TrimRight(words[0], "0123456789")
 			if parent := parents[len(parents)-1]; parent != nil {
 				a.Parent = parent.PID
@@ -329,6 +333,7 @@ func TestHistories(t *testing.T) {
 		# su and runuser KILL what they run soon after TERM.
 		su.waits(app.slow)                      | 0 TERM app, 6 app clean, 6.25 TERM su
 		sh(su.waits(app.slow))                  | 0 TERM sh, 0 TERM app, 6 app clean, 6 TERM su
+		sh(su.waits(one.works.ticks.brief two.works.ticks)) | 0 TERM sh, 1 one clean, 14.5 TERM two, 16 two clean, 16 TERM su
 		sh(su.waits(bash(app.slow)))            | 0 TERM sh, 0 TERM app, 6 app clean, 6 TERM su
 		su.waits(sleep)                         | 0 TERM su
 	`) {

@@ -32,7 +32,7 @@ func (m *Machine) runSteps() {
 // could not handle s. The first signal starts --kill-after.
 func (m *Machine) sendStep(s sig.Signal) {
 	r := &m.record
-	if len(r.Sent) == 0 && s != sig.KILL && m.cfg.KillAfter > 0 && !m.awaits(killAfter) {
+	if s != sig.KILL && m.cfg.KillAfter > 0 && !m.awaits(killAfter) {
 		m.wait(killAfter, m.cfg.KillAfter)
 	}
 	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: m.now})
