@@ -350,12 +350,10 @@ func (h *History) seemsTold(m *member, now, until time.Time) bool {
 	return now.Before(m.doubted.Add(until.Sub(m.doubted) / 2))
 }
 
-// isUntouched reports whether the traces prove that a process has got no signal.
+// isUntouched reports whether the traces prove that a process at work has got no signal.
 func (m *member) isUntouched() bool {
 	return m.before.Known && m.now.Idle && m.now.Switches == m.before.Switches
 }
 
 // Untold returns the processes at work below the command that certainly nobody has told to end.
-func (h *History) Untold() []Process {
-	return processes(h.order, func(m *member) bool { return m.works && m.isUntouched() })
-}
+func (h *History) Untold() []Process { return processes(h.order, (*member).isUntouched) }
