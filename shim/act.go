@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
@@ -17,6 +18,7 @@ import (
 
 // act performs one action of the stop machine.
 func (l *loop) act(a stop.Action) {
+	fault(a)
 	switch a.Verb {
 	case stop.Forward:
 		l.forward(a.Signal)
@@ -24,8 +26,6 @@ func (l *loop) act(a stop.Action) {
 		l.sendStep(a.Signal)
 	case stop.Tell:
 		l.tell(a.Signal)
-	case stop.Continue:
-		l.send(sig.CONT)
 	case stop.GiveTerminal:
 		l.host.GiveTerminal(l.group)
 	case stop.StopSelf:
@@ -40,12 +40,10 @@ func (l *loop) act(a stop.Action) {
 		if at := l.host.Ticks(); l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused
 			l.noteSent(a.Signal, at)
 		}
-	case stop.SignalRemaining:
-		l.signalRemaining()
+	case stop.Look:
+		l.lookAgain()
 	case stop.SignalLast:
 		l.signalLast()
-	case stop.LookBelow:
-		l.lookBelow()
 	case stop.KillDescendants:
 		l.killDescendants()
 	case stop.StartSampling:
@@ -78,20 +76,9 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.Exit:
-		l.exit(a)
-	}
-}
-
-// exit ends the loop. Without a report, a warning says who needed more time.
-func (l *loop) exit(a stop.Action) {
-	record := l.machine.Record()
-	l.code = l.plan.ExitCode(a.Status(), !record.SignaledAt().IsZero())
-	l.done = true
-	if !record.TriggeredAt.IsZero() {
-		return
-	}
-	if text := l.stopReport().Unreported(); text != "" {
-		l.log(Warn, "%s", text)
+		if l.machine.Record().TriggeredAt.IsZero() {
+			l.remark(l.stopReport().Unreported(), true) // who needed more time
+		}
 	}
 }
 
@@ -99,13 +86,14 @@ func (l *loop) exit(a stop.Action) {
 // may inherit the signal from another image, whose server handled it.
 func (l *loop) warnNotHeld(s sig.Signal) {
 	l.look()
+	command := l.history.Command()
 	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
-	if !l.accept(s) && l.accept(sig.TERM) {
+	if !command.Accepts(s) && command.Accepts(sig.TERM) {
 		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
 			"since the command handles TERM alone", s)
 	}
 	passed := "was passed on at once, and "
-	if requests.Has(s) && !l.accept(s) {
+	if requests.Has(s) && !command.Accepts(s) {
 		passed = ""
 	}
 	l.log(Warn, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
@@ -124,7 +112,10 @@ func (l *loop) startSampling() {
 		WaitURL:           p.WaitURL,
 		Gate:              p.Stop.Gate,
 		DetectServerGone:  p.Hook,
-		Wake:              sigcatch.Wake,
+		Wake: func() {
+			sigcatch.Wake()
+			fault("sampler")
+		},
 	})
 	if len(record.Steps) > 0 {
 		l.look() // at a lull a look would take too long
@@ -142,7 +133,7 @@ func (l *loop) runOnStop() {
 	l.onStop = pid
 	if err != nil {
 		l.endOnStop(": %v", err)
-		l.pending = append(l.pending, stop.Event{Kind: stop.OnStopEnded})
+		l.onStopEnded()
 	}
 }
 
@@ -166,5 +157,20 @@ func (l *loop) killOnStop() {
 	case l.onStop != 0: // else reaped together with the command
 		l.endOnStop(" still runs, and is killed")
 		l.host.Kill(-l.onStop, sig.KILL)
+	}
+}
+
+// onStopEnded tells the machine that --on-stop has ended.
+func (l *loop) onStopEnded() {
+	l.stop.OnStopUntil = cmp.Or(l.stop.OnStopUntil, time.Now())
+	l.queue(stop.Event{Kind: stop.OnStopEnded})
+}
+
+// endOnStop notes an end of --on-stop that is a failure, and warns of it, unless lameduck has killed it or
+// given it up, and said so.
+func (l *loop) endOnStop(failure string, args ...any) {
+	if l.stop.OnStopUntil.IsZero() {
+		l.stop.OnStopUntil = time.Now()
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
 	}
 }

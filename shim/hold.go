@@ -42,7 +42,7 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 	}
 	if err := l.openTermlog(); err != nil {
 		l.log(Error, "hold: %v; holding without a termination log", err)
-		l.termlogWarned, ok = true, false
+		l.warned["termination log"], ok = true, false
 	}
 	l.logWarnings()
 	return l.holdToEnd() && ok

@@ -101,7 +101,7 @@ func newHost(p *plan.Plan) host {
 	}
 	snapshots := make(chan observe.Snapshot, 1)
 	answers := make(chan error, 1)
-	return faulty(host{
+	return host{
 		processes: processes,
 		next: func(deadline time.Time, awaited [2]int) sig.Signal {
 			s := sigcatch.Next(deadline, awaited)
@@ -142,5 +142,5 @@ func newHost(p *plan.Plan) host {
 			log.Flush()
 			outs.flush()
 		},
-	})
+	}
 }

@@ -72,6 +72,25 @@ func (l *loop) log(level Level, format string, args ...any) {
 	}
 }
 
+// warnOnce writes a warning, once of each kind.
+func (l *loop) warnOnce(kind any, format string, args ...any) {
+	if !l.warned[kind] {
+		l.warned[kind] = true
+		l.log(Warn, format, args...)
+	}
+}
+
+// remark writes a message that the report has worded, unless it is empty.
+func (l *loop) remark(text string, isWarning bool) {
+	level := Info
+	if isWarning {
+		level = Warn
+	}
+	if text != "" {
+		l.log(level, "%s", text)
+	}
+}
+
 // inFormat returns lines of the report as they are written: in JSON they are one object.
 func (l *loop) inFormat(prefix string, lines []string, s *report.Stop) (written []string) {
 	if l.plan.JSON {
@@ -125,9 +144,7 @@ func (l *loop) writeTermlog(s *report.Stop, lines []string) {
 	if s.Ended == stop.ChildExit && (s.Exit.Signal != 0 || s.Exit.Code != 0) {
 		lines = nil
 	}
-	err := l.host.writeTermlog(lines...)
-	if err != nil && !l.termlogWarned {
-		l.termlogWarned = true
-		l.log(Warn, "cannot write the termination log: %v", err)
+	if err := l.host.writeTermlog(lines...); err != nil {
+		l.warnOnce("termination log", "cannot write the termination log: %v", err)
 	}
 }

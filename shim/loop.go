@@ -3,12 +3,10 @@
 package shim
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
@@ -21,35 +19,31 @@ import (
 
 // loop is the one goroutine that waits, decides, acts, signals and reaps.
 type loop struct {
-	host    host
-	plan    *plan.Plan
+	host host
+	plan *plan.Plan // written by newLoop and identify
+
+	// Policy: handle passes on events, and the actions answer with pending ones.
 	machine *stop.Machine
+	history *stop.History
+	pending []stop.Event
+	stop    report.Stop // what is known about the stop
 
-	aliveFile *alive.File // nil: none
+	// Processes: written at their start, and by reap.
+	command int         // PID of the command; 0: not running
+	group   int         // process group of the command, which may outlive the command
+	ended   proc.Status // the end of the command
+	onStop  int         // PID of --on-stop; 0: not running
 
-	pending []stop.Event // of the actions, for the machine
-	command int          // PID of the command; 0: not running
-	group   int          // process group of the command, which may outlive the command
-	onStop  int          // PID of --on-stop; 0: not running
+	// Signals: written where they arrive and where they are sent.
+	arrived  sig.Signal // and was not passed on so far; 0: none
+	stopSent bool       // a signal of the stop was sent
 
-	handled    sig.Signal  // arrived, and not passed on so far; 0: none
-	stopSignal sig.Signal  // the first of a stop by TERM
-	stopSent   bool        // a signal of the stop was sent
-	ended      proc.Status // the end of the command
-
-	history *stop.History // of the processes, during a stop
-	refused sig.Set       // requests that were not passed on
-
+	// Samples of the hold: written by onSample and noteFreeze.
 	sampler  sampler          // nil: sampling has not begun
-	sample   observe.Snapshot // the last one of the hold
-	trouble  string           // of a sample, as warned last
+	sample   observe.Snapshot // the last one
 	thawedAt time.Time        // when a freeze past the end of the hold was noticed
 
-	stop          report.Stop // what is known about the stop
-	termlogWarned bool        // the user knows that the termination log cannot be written
-
-	done bool
-	code int
+	warned map[any]bool // by warnOnce
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
@@ -59,44 +53,54 @@ func newLoop(p *plan.Plan, h host) *loop {
 		}
 		return list
 	}
-	l := &loop{host: h, machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, traces)}
-	l.follow(p)
-	return l
+	return &loop{
+		host: h, plan: p, warned: map[any]bool{},
+		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, traces),
+	}
 }
 
-// follow makes p the plan.
-func (l *loop) follow(p *plan.Plan) {
-	l.plan = p
-	l.stopSignal = p.Stop.ScheduleFor(sig.TERM).FirstSignal(sig.TERM)
+// isOver reports whether the machine has said to exit.
+func (l *loop) isOver() bool { return l.machine.State() == stop.Gone }
+
+// exitCode returns the code to exit with when the loop is over.
+func (l *loop) exitCode() int {
+	record := l.machine.Record()
+	return l.plan.ExitCode(record.ExitStatus(), !record.SignaledAt().IsZero())
 }
 
-// serve handles signals, deadlines and samples until the machine says to exit. Without a
+// serve handles signals, deadlines, samples and answers until the machine says to exit. Without a
 // deadline, waiting costs nothing.
 func (l *loop) serve() {
-	for !l.done {
-		deadline, ok := l.machine.Deadline()
-		switch {
-		case l.wasFrozen(time.Now()):
-			deadline = l.thawedAt.Add(thawWait)
-		case ok && !time.Now().Before(deadline):
-			l.dispatch(stop.Event{Kind: stop.Tick})
-			deadline = time.Now() // pending signals are handled before the next deadline
-		}
-		if s := l.next(deadline); s != 0 {
-			l.onSignal(s)
-		}
+	for !l.isOver() {
+		fault("next")
+		deadline := l.handleDeadline(time.Now())
 		select {
 		case s := <-l.host.snapshots:
 			l.onSample(s)
 			l.sampler.Continue(l.machine.Searching())
-		default:
-		}
-		select { // not the same select: what comes together wakes the loop once
 		case err := <-l.host.answers:
-			l.onAnswer(err)
-		default:
+			if err != nil {
+				l.endOnStop(": %v: %v", l.plan.OnStop.Request, err)
+			}
+			l.onStopEnded()
+			l.dispatch()
+		default: // both wake next, too
+			l.onSignal(l.next(deadline))
 		}
 	}
+}
+
+// handleDeadline handles a deadline that has passed, and returns the next one; zero: none. Pending signals
+// are handled between two.
+func (l *loop) handleDeadline(now time.Time) time.Time {
+	deadline, ok := l.machine.Deadline()
+	switch sampleBy := l.noteFreeze(now); {
+	case !sampleBy.IsZero():
+		return sampleBy
+	case ok && !now.Before(deadline):
+		l.dispatch(stop.Event{Kind: stop.Tick})
+	}
+	return deadline
 }
 
 // next waits for a signal until a deadline. As long as the command runs, the end of an orphan
@@ -116,18 +120,21 @@ const (
 	thawWait        = time.Second
 )
 
-// wasFrozen reports whether the end of the hold passed during a freeze and the traffic has
-// not been sampled since. The last sample before the freeze is out of date, and the report
+// noteFreeze notes a freeze past the end of the hold, and returns until when a sample of the traffic is
+// awaited; zero: none is. The last sample before the freeze is out of date, and the report
 // would give wrong counts for the moment of the signal.
-func (l *loop) wasFrozen(now time.Time) bool {
+func (l *loop) noteFreeze(now time.Time) (sampleBy time.Time) {
 	end := l.machine.HoldEnd()
 	if end.IsZero() || now.Sub(end) < freezeThreshold || l.sample.Began.After(end) {
-		return false
+		return sampleBy
 	}
 	if now.Sub(l.thawedAt) > thawWait+freezeThreshold { // the first, or frozen again
 		l.thawedAt = now
 	}
-	return now.Sub(l.thawedAt) < thawWait
+	if by := l.thawedAt.Add(thawWait); now.Before(by) {
+		sampleBy = by
+	}
+	return sampleBy
 }
 
 // maxSampleAge is how old a sample that ends the hold may be, besides the time that
@@ -139,18 +146,21 @@ const maxLullAge = 20 * time.Millisecond
 
 // onSample tells the machine about a sample of the traffic.
 func (l *loop) onSample(s observe.Snapshot) {
-	seen := observation(&s)
-	l.stop.Latest = seen
+	l.stop.Latest = observation(&s)
 	if l.machine.State() != stop.Holding {
 		return
 	}
 	age := time.Since(s.Began)
-	if age > 2*s.PreviousTook+maxSampleAge && (s.State == stop.ConditionMet || l.wasFrozen(time.Now())) {
+	isOld := age > 2*s.PreviousTook+maxSampleAge
+	if isOld && (s.State == stop.ConditionMet || !l.noteFreeze(time.Now()).IsZero()) {
 		return
 	}
-	l.warnUnobservable(&s, &seen)
+	if l.plan.Until != Elapsed {
+		l.warnUnobservable(&s)
+		l.warnOfFlags(&s)
+	}
 	l.sample = s
-	l.stop.InHold = seen
+	l.stop.InHold = l.stop.Latest
 	s.Requests.Stale = s.Requests.Stale || age > maxLullAge
 	waiting := len(s.PathsPresent) > 0 || s.URLState != ""
 	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: waiting})
@@ -158,23 +168,32 @@ func (l *loop) onSample(s observe.Snapshot) {
 
 // warnUnobservable warns, once of each trouble, that an adaptive hold cannot observe the traffic in
 // the best way, or that traffic of no listener of the container can be observed.
-func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
-	if l.plan.Until == Elapsed {
-		return
-	}
+func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch {
-	case s.Trouble == l.sample.Trouble:
-	case s.Trouble == "":
+	case s.Trouble == "" && l.sample.Trouble != "":
 		l.log(Info, "observing the traffic through %s again", observe.SockDiag)
-	case s.Trouble == l.trouble:
+	case s.Trouble == "":
 	case s.Observer == observe.None:
-		l.log(Warn, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
+		l.warnOnce(s.Trouble, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
 	default:
-		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
+		l.warnOnce(s.Trouble, "observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
-	l.trouble = cmp.Or(s.Trouble, l.trouble)
-	if unserved := s.Scope.Unserved; len(unserved) > 0 && len(l.sample.Scope.Unserved) == 0 {
-		l.log(Warn, "nothing listens on %s: every port of the container counts",
+	lasts := l.plan.Stop.Gate.UnseenFloor
+	switch s.State {
+	case stop.UDPOnly:
+		l.warnOnce(s.State, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
+			"see --delay (LAMEDUCK_DELAY)", report.PortList(s.Scope.UDP), lasts)
+	case stop.Unseen:
+		l.warnOnce(s.State, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
+			"see --delay (LAMEDUCK_DELAY)", strings.Join(s.Scope.Unseen, " and "), lasts)
+	}
+}
+
+// warnOfFlags warns of flags of an adaptive hold that do nothing, and says what the servers speak that were asked
+// for --goaway since the last sample.
+func (l *loop) warnOfFlags(s *observe.Snapshot) {
+	if unserved := s.Scope.Unserved; len(unserved) > 0 {
+		l.warnOnce("count-port", "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
 	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), func(port uint16) bool {
@@ -183,7 +202,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	if isFirst := l.sample.Began.IsZero(); isFirst && len(others) > 0 && s.Scope.Complete {
 		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))
 	}
-	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
+	if s.CloseTrouble != "" {
 		var without []string
 		if l.plan.CloseIdle {
 			without = append(without, "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection")
@@ -191,43 +210,25 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 		if len(l.plan.Goaway) > 0 {
 			without = append(without, "--goaway (LAMEDUCK_GOAWAY) sends nothing")
 		}
-		l.log(Warn, "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
+		l.warnOnce("close", "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
 	for i := len(l.sample.Asked.Answered); i < len(s.Asked.Answered); i++ {
-		level := Info
-		text, isWarning := report.Spoken(s.Asked.Answered[:i+1], l.plan.Goaway)
-		if isWarning {
-			level = Warn
-		}
-		if text != "" {
-			l.log(level, "%s", text)
-		}
-	}
-	lasts := l.plan.Stop.Gate.UnseenFloor
-	switch {
-	case s.State == l.sample.State:
-	case s.State == stop.UDPOnly:
-		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
-			"see --delay (LAMEDUCK_DELAY)", report.PortList(seen.UDPPorts), lasts)
-	case s.State == stop.Unseen:
-		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
-			"see --delay (LAMEDUCK_DELAY)", strings.Join(seen.Unseen, " and "), lasts)
+		l.remark(report.Spoken(s.Asked.Answered[:i+1], l.plan.Goaway))
 	}
 }
 
 // onSignal tells the machine about a signal, or about what was reaped.
 func (l *loop) onSignal(s sig.Signal) {
-	if s == sig.CHLD {
-		events := l.reap()
-		if n := len(events); n > 0 && events[n-1].Kind == stop.NoChildren {
-			l.noteAtWork(nil)
-		}
-		l.dispatch(events...)
-		return
+	switch s {
+	case 0:
+	case sig.CHLD:
+		l.reap()
+		l.dispatch()
+	default:
+		l.arrived = s
+		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
+		l.arrived = 0
 	}
-	l.handled = s
-	l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
-	l.handled = 0
 }
 
 // identify looks for the preset of the program that the command runs by now, if the preset is
@@ -248,96 +249,57 @@ func (l *loop) identify(stopSignal sig.Signal) {
 		return
 	}
 	l.log(Info, "the command is recognized as %s", found.Name)
-	before := l.plan.Warnings
 	recognized, err := l.plan.Recognized(found)
 	if err != nil {
 		l.log(Error, "the preset %s is not used: %v", found.Name, err)
 		return
 	}
-	l.follow(recognized)
-	l.machine.Replan(l.plan.Stop)
-	for _, warning := range l.plan.Warnings {
-		if !slices.Contains(before, warning) {
-			l.log(Warn, "%s", warning)
-		}
-	}
+	l.plan = recognized
+	l.machine.Replan(recognized.Stop)
+	l.warnOfPlan()
 }
 
-// reap reaps every process that has ended, and returns what became of the children.
-func (l *loop) reap() (events []stop.Event) {
-	reaped := Debug
+// reap reaps every process that has ended, and tells the machine what became of the children.
+func (l *loop) reap() {
+	level := Debug
 	if l.plan.WarnReaped {
-		reaped = Warn
+		level = Warn
 	}
 	orphans := false
 	pid, status := l.host.Reap()
 	for ; pid > 0; pid, status = l.host.Reap() {
 		switch {
+		case pid == l.command && status.Continued:
+			l.queue(stop.Event{Kind: stop.CommandContinued})
+		case pid == l.command && status.Stopped != 0:
+			l.queue(stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped})
+		case status.Continued, status.Stopped != 0:
 		case pid == l.command:
-			events = append(events, l.commandEvent(status))
-		case pid == l.onStop && status.Stopped == 0 && !status.Continued:
-			events = append(events, l.onStopEnded(status))
-		case status.Stopped == 0 && !status.Continued:
+			l.command, l.ended = 0, status // the kernel may reuse the PID
+			l.queue(stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code})
+		case pid == l.onStop:
+			l.onStop = 0
+			if status.Signal != 0 {
+				l.endOnStop(" was killed by %v", status.Signal)
+			} else if status.Code != 0 {
+				l.endOnStop(" exited %d", status.Code)
+			}
+			l.onStopEnded()
+		default:
 			orphans = true
-			l.log(reaped, "reaped orphan %d", pid)
+			l.log(level, "reaped orphan %d", pid)
 		}
 	}
 	if orphans {
-		events = append(events, stop.Event{Kind: stop.OrphanReaped})
+		l.queue(stop.Event{Kind: stop.OrphanReaped})
 	}
 	if pid == proc.None {
-		events = append(events, stop.Event{Kind: stop.NoChildren})
+		l.queue(stop.Event{Kind: stop.NoChildren})
 	}
-	return events
 }
 
-// commandEvent returns the event for a new status of the command.
-func (l *loop) commandEvent(status proc.Status) stop.Event {
-	switch {
-	case status.Stopped != 0:
-		return stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped}
-	case status.Continued:
-		return stop.Event{Kind: stop.CommandContinued}
-	}
-	l.command, l.ended = 0, status // the kernel may reuse the PID
-	return stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code}
-}
-
-// onStopEnded returns the event for the end of --on-stop.
-func (l *loop) onStopEnded(status proc.Status) stop.Event {
-	l.onStop = 0
-	switch {
-	case status.Signal != 0:
-		l.endOnStop(" was killed by %v", status.Signal)
-	case status.Code != 0:
-		l.endOnStop(" exited %d", status.Code)
-	default:
-		l.endOnStop("")
-	}
-	return stop.Event{Kind: stop.OnStopEnded}
-}
-
-// onAnswer handles the answer to the request of --on-stop.
-func (l *loop) onAnswer(err error) {
-	if err != nil {
-		l.endOnStop(": %v: %v", l.plan.OnStop.Request, err)
-	} else {
-		l.endOnStop("")
-	}
-	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
-}
-
-// endOnStop notes the end of --on-stop, and warns of a failure, unless lameduck has killed it or given it
-// up, and said so.
-func (l *loop) endOnStop(failure string, args ...any) {
-	if !l.stop.OnStopUntil.IsZero() {
-		return
-	}
-	l.stop.OnStopUntil = time.Now()
-	if failure != "" {
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
-	}
-}
+// queue has an event handled when the actions of the present one are done.
+func (l *loop) queue(e stop.Event) { l.pending = append(l.pending, e) }
 
 // dispatch handles events, and then those that the actions result in. Only the loop dispatches,
 // no action does.
@@ -354,6 +316,7 @@ func (l *loop) handle(e stop.Event) {
 	before := l.machine.State()
 	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
+	fault(e)
 	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
 	case e.Kind == stop.SignalArrived && mayStop:
 		l.identify(e.Signal)
@@ -361,6 +324,9 @@ func (l *loop) handle(e stop.Event) {
 		l.identify(sig.TERM)
 	case before == stop.Holding && !searched:
 		l.identify(0) // an entrypoint script may execute the server as late as now
+	}
+	if e.Kind == stop.NoChildren {
+		l.noteAtWork(nil)
 	}
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)

@@ -24,13 +24,9 @@ func (l *loop) send(s sig.Signal) error {
 	if l.command == 0 {
 		return nil
 	}
-	target := l.command
-	if l.grouped() {
-		target = -l.group
-	}
 	l.log(Debug, "sending %v to the command", s)
-	err := l.host.Kill(target, s)
-	l.handled = 0
+	err := l.host.Kill(l.target(), s)
+	l.arrived = 0
 	if err != nil {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
@@ -39,6 +35,14 @@ func (l *loop) send(s sig.Signal) error {
 
 // grouped reports whether the command's process group is signaled.
 func (l *loop) grouped() bool { return l.plan.Group || l.plan.Session }
+
+// target returns where signals for the command are sent; see kill(2).
+func (l *loop) target() int {
+	if l.grouped() {
+		return -l.group
+	}
+	return l.command
+}
 
 // look shows the history the processes below lameduck, without --on-stop and its children.
 func (l *loop) look() {
@@ -89,7 +93,7 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 	below := l.history.Aim(s, server)
 	if !l.stopSent {
 		l.stop.SentTo, l.stop.OtherProgram = workers(below), ""
-		if command, _ := l.history.Command(); command.Server != server && len(below) == 0 {
+		if command := l.history.Command(); command.Server != server && len(below) == 0 {
 			l.stop.OtherProgram = command.Program
 		}
 	}
@@ -104,28 +108,37 @@ func workers(list []stop.Process) (named []report.Worker) {
 	return named
 }
 
-// sendStep sends a signal of the schedule to the command, or to those below it. At a lull there is no time
-// for a look.
+// sendStep sends a signal of the schedule to those below the command that it is for, or else to the command. At
+// a lull there is no time for a look.
 func (l *loop) sendStep(s sig.Signal) {
 	if !l.machine.Record().Lull.Found || l.stopSent {
 		l.look()
 	}
 	targets := l.aim(s)
 	if l.plan.Hook {
-		targets = l.besides(s, targets)
+		switch {
+		case s == sig.KILL: // which PID 1 does not get from its own PID namespace
+			targets = l.history.Processes()
+		case len(targets) > 0:
+		case l.reaches(s):
+			targets = []stop.Process{l.history.Command()}
+		case len(l.stop.SentTo) == 0: // else they have ended
+			l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+		}
+		if !l.stopSent && len(targets) > 0 { // it may end with the command
+			l.reportStop((*report.Stop).Conclusion)
+		}
 	}
-	if l.plan.Hook && !l.stopSent && len(targets) > 0 { // it may end with the command
-		l.reportStop((*report.Stop).Conclusion)
-	}
-	sent := false
+	at, sent := l.host.Ticks(), false
 	for _, p := range targets {
-		sent = l.signal(stop.Order{Process: p, Signal: s}) == nil || sent
+		sent = l.signal(p, s) == nil || sent
 	}
-	switch at := l.host.Ticks(); {
+	switch {
+	case sent && len(l.stop.SentTo) > 0:
+		l.queue(stop.Event{Kind: stop.SentBelow})
 	case sent:
-		l.pending = append(l.pending, stop.Event{Kind: stop.SentBelow, Waiting: len(l.stop.SentTo) == 0})
 	case l.plan.Hook, isRefusal(l.send(s)):
-		l.pending = append(l.pending, stop.Event{Kind: stop.Refused, Signal: s})
+		l.queue(stop.Event{Kind: stop.Refused, Signal: s})
 	default:
 		l.noteSent(s, at)
 	}
@@ -135,40 +148,19 @@ func (l *loop) sendStep(s sig.Signal) {
 	l.stopSent = true
 }
 
-// besides returns whom a hook sends s: those below the command that s is for, or else the command, or at
-// KILL everybody. PID 1 gets from its own PID namespace only what it handles, and never KILL.
-func (l *loop) besides(s sig.Signal, below []stop.Process) []stop.Process {
-	command, _ := l.history.Command()
-	switch {
-	case s == sig.KILL:
-		return l.history.Processes()
-	case len(below) > 0:
-		return below
-	case l.reaches(s):
-		return []stop.Process{command}
-	case len(l.stop.SentTo) > 0: // and they have ended
-	case command.Program == "":
-		l.log(Warn, "cannot tell which process handles %v: the orchestrator's signal follows", s)
-	default:
-		l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
-	}
-	return nil
-}
-
 // noteSent notes that the command, or its process group, was sent s, at a time in Ticks.
 func (l *loop) noteSent(s sig.Signal, at uint64) {
-	group := 0
+	l.history.Signaled(l.history.Command().ID)
 	if l.grouped() {
-		group = l.group
+		l.history.SignaledGroup(l.group, s, at)
 	}
-	l.history.SignaledCommand(s, group, at)
 }
 
 // reaches reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
 // handles.
 func (l *loop) reaches(s sig.Signal) bool {
-	command, seen := l.history.Command()
-	return seen && (command.PID != 1 || command.Handled.Has(s))
+	command := l.history.Command()
+	return command.PID > 1 || command.Handled.Has(s)
 }
 
 // noteDeaf notes, for the report of a hook, the program of a PID 1 that TERM does not reach.
@@ -178,8 +170,7 @@ func (l *loop) noteDeaf() {
 	}
 	l.look()
 	if !l.reaches(sig.TERM) {
-		command, _ := l.history.Command()
-		l.stop.Deaf = command.Program
+		l.stop.Deaf = l.history.Command().Program
 	}
 }
 
@@ -187,87 +178,80 @@ func (l *loop) noteDeaf() {
 func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
 
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
-func (l *loop) signal(o stop.Order) error {
-	p := proc.Process{PID: o.PID, Start: o.Start}
-	l.log(Debug, "sending %v to process %d", o.Signal, o.PID)
-	l.history.Signaled(o.ID)
-	err := l.host.KillDescendant(p, o.Signal)
+func (l *loop) signal(p stop.Process, s sig.Signal) error {
+	l.log(Debug, "sending %v to process %d", s, p.PID)
+	l.history.Signaled(p.ID)
+	err := l.kill(p, s)
 	if isRefusal(err) {
-		l.log(Warn, "cannot send %v to process %d: %v", o.Signal, o.PID, err)
+		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
 	}
-	if o.Stopped {
-		l.host.KillDescendant(p, sig.CONT)
+	if p.Stopped {
+		l.kill(p, sig.CONT)
 	}
 	return err
 }
 
-// lookBelow tells the machine when the processes below the command have ended that the schedule is for.
-func (l *loop) lookBelow() {
-	l.look()
-	if len(l.stop.SentTo) > 0 && len(l.history.Below()) == 0 {
-		command, _ := l.history.Command()
-		l.pending = append(l.pending, stop.Event{Kind: stop.BelowEnded, Waiting: command.IsShell()})
-	}
+func (l *loop) kill(p stop.Process, s sig.Signal) error {
+	return l.host.KillDescendant(proc.Process{PID: p.PID, Start: p.Start}, s)
 }
 
-// signalRemaining sends their signal to the processes that the command has left behind, those whose turn
-// it is, and tells the machine when none is at work.
-func (l *loop) signalRemaining() {
+// lookAgain tells the machine when none of the processes is at work any more that are waited for: those below
+// the command that the schedule is for, or those that the command has left behind. Of the latter it signals
+// those whose turn it is.
+func (l *loop) lookAgain() {
 	l.look()
-	orders, atWork, last := l.history.Left(time.Now(), l.machine.LingerEnd())
-	l.signalAll(orders)
+	if l.command != 0 {
+		if len(l.history.Below()) == 0 {
+			l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: l.history.Command().IsShell()})
+		}
+		return
+	}
+	next, atWork, last := l.history.Left(time.Now(), l.machine.LingerEnd())
+	for _, p := range next {
+		l.signal(p, p.Asks)
+	}
 	l.noteAtWork(atWork)
 	if len(atWork) == 0 {
-		l.pending = append(l.pending, stop.Event{Kind: stop.NoneAtWork, Waiting: len(last) > 0})
+		l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: len(last) > 0})
 	}
 }
 
 // signalLast sends their signal to the remaining processes that do not handle it, as the last look showed them.
 func (l *loop) signalLast() {
 	_, _, last := l.history.Left(time.Now(), l.machine.LingerEnd())
-	l.signalAll(last)
-}
-
-func (l *loop) signalAll(orders []stop.Order) {
-	for _, o := range orders {
-		l.signal(o)
+	for _, p := range last {
+		l.signal(p, p.Asks)
 	}
 }
 
 // noteAtWork records, for the report, which processes lameduck waits for and when each has ended.
-func (l *loop) noteAtWork(atWork []stop.Order) {
+func (l *loop) noteAtWork(atWork []stop.Process) {
 	isNew := map[int]bool{}
-	for _, o := range atWork {
-		isNew[o.PID] = true
+	for _, p := range atWork {
+		isNew[p.PID] = p.PID > 0 // -1: all of them, without /proc
 	}
 	for i := range l.stop.Workers {
-		w := &l.stop.Workers[i]
-		switch {
+		switch w := &l.stop.Workers[i]; {
 		case !w.EndedAt.IsZero():
 		case isNew[w.PID]:
-			delete(isNew, w.PID)
+			isNew[w.PID] = false
 		default:
 			w.EndedAt = time.Now()
 		}
 	}
-	for _, o := range atWork {
-		if isNew[o.PID] && o.PID > 0 { // -1: all of them, without /proc
-			l.stop.Workers = append(l.stop.Workers, workers([]stop.Process{o.Process})...)
-		}
-	}
+	isKnown := func(p stop.Process) bool { return !isNew[p.PID] }
+	l.stop.Workers = append(l.stop.Workers, workers(slices.DeleteFunc(atWork, isKnown))...)
 }
 
 // tell sends the signal of --on-stop to the processes that the schedule's signals are for; a hook
 // sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
 // would end most processes.
 func (l *loop) tell(s sig.Signal) {
-	target, name := l.command, l.plan.Told()
+	target, name := l.target(), l.plan.Told()
 	switch {
 	case l.plan.Hook:
 		target = max(l.command, 1)
-	case l.grouped():
-		target = -l.group
-	default:
+	case !l.grouped():
 		l.look()
 		if below := l.aim(s); len(below) > 0 {
 			target, name = below[0].PID, report.Workers(l.stop.SentTo)
@@ -284,42 +268,33 @@ func (l *loop) tell(s sig.Signal) {
 	}
 }
 
-// accept reports whether the command handles s, or ignores it, so that s does not end it. A command that was
-// not seen is taken to accept everything.
-func (l *loop) accept(s sig.Signal) bool {
-	command, seen := l.history.Command()
-	return !seen || (command.Handled | command.Ignored).Has(s)
-}
-
 // requests are the signals by which processes ask others for something else than their end.
 var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
 
-// forward passes on a signal that begins no stop. As PID 1 the command would not end by a request that it
-// does not handle, so below lameduck it does not either: a known server below the command gets the
-// request, or nobody.
+// forward passes on a signal that begins no stop.
 func (l *loop) forward(s sig.Signal) {
 	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
 	isRequest := requests.Has(s) && l.host.fromProcess(s) && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
 	switch {
 	case l.plan.Hook:
-		return
-	case isRequest:
-		caught, _, ignored := l.host.Handled(proc.Process{PID: l.command})
-		isRequest = !(caught | ignored).Has(s)
-	}
-	if !isRequest {
+	case isRequest && !l.process(proc.Process{PID: l.command}).Accepts(s):
+		l.forwardRequest(s)
+	default:
 		l.send(s)
-		return
 	}
+}
+
+// forwardRequest passes on a request that the command may not handle. As PID 1 the command would not end by
+// it, so below lameduck it does not either: a known server below the command gets the request, or nobody.
+func (l *loop) forwardRequest(s sig.Signal) {
 	l.look()
 	switch server, found := l.history.Server(s); {
-	case l.accept(s): // it waits for s
+	case l.history.Command().Accepts(s): // it waits for s
 		l.send(s)
 	case found && server.Handled.Has(s):
-		l.host.KillDescendant(proc.Process{PID: server.PID, Start: server.Start}, s)
-	case !l.refused.Has(s):
-		l.refused = l.refused.With(s)
-		l.log(Warn, "%v is not passed on: the command does not handle it, and would end; "+
+		l.kill(server, s)
+	default:
+		l.warnOnce(s, "%v is not passed on: the command does not handle it, and would end; "+
 			"--rewrite=%[1]v:%[1]v (LAMEDUCK_REWRITE) passes it on all the same", s)
 	}
 }
@@ -335,7 +310,7 @@ func (l *loop) killDescendants() {
 		for _, p := range descendants {
 			l.host.KillDescendant(p, sig.KILL)
 		}
-		l.pending = append(l.pending, l.reap()...)
+		l.reap()
 		if len(descendants) == 0 {
 			return
 		}

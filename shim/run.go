@@ -16,6 +16,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/lastresort"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -48,52 +49,65 @@ func Run(cfg Config) (code int, err error) {
 	return run(p, newHost(p))
 }
 
-func run(p *plan.Plan, h host) (int, error) {
+// run takes the resources that may be unavailable later, does everything else that may fail, and starts
+// the command last. A stop signal that has arrived by then keeps the command from being started.
+func run(p *plan.Plan, h host) (code int, err error) {
 	l := newLoop(p, h)
 	defer h.flush()
-	err := l.begin()
-	if l.aliveFile != nil {
-		defer l.aliveFile.Remove()
+	if err := l.prepare(); err != nil || l.isOver() {
+		return l.exitCode(), err
 	}
-	if err != nil || l.done {
-		return l.code, err
+	if spec := p.Health; spec != nil {
+		if err := h.serveHealth(*spec); err != nil {
+			return 0, fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
+		}
 	}
-	l.serveToEnd()
+	if path := p.AliveFile; path != "" {
+		file, err := alive.Create(path)
+		if err != nil {
+			return 0, fmt.Errorf("--alive-file=%s (LAMEDUCK_ALIVE_FILE): %w", Quote(path), err)
+		}
+		defer file.Remove()
+	}
+	l.command, err = h.Start(proc.Command{Argv: p.Command, Env: p.Env, Session: p.Session, SameGroup: p.SameGroup})
+	if err != nil {
+		return 0, err
+	}
+	l.group = l.command
+	code = l.serveToEnd()
 	if p.Stop.JobControl {
 		h.RetakeTerminal(l.group)
 	}
-	return l.code, nil
+	return code, nil
 }
 
 // serveToEnd serves until the command has ended, and neither an error nor a fault of lameduck's own
-// ends it sooner.
-func (l *loop) serveToEnd() {
+// ends it sooner. It returns the exit code.
+func (l *loop) serveToEnd() (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			l.code = lastresort.Serve(l.rest(fault))
+			code = lastresort.Serve(l.rest(fault))
 		}
 	}()
 	l.dispatch(stop.Event{Kind: stop.CommandStarted})
 	l.host.ReleaseInherited()
 	l.serve()
+	return l.exitCode()
 }
 
 // rest says, after a fault, what the last resort has to know, and logs the fault.
 func (l *loop) rest(fault any) (c lastresort.Command) {
 	c = lastresort.Command{
-		PID: l.command, Target: l.command, Status: l.ended,
-		Stop: l.stopSignal, Arrived: l.handled, Rewrites: l.plan.Stop.Rewrites,
+		PID: l.command, Target: l.target(), Status: l.ended,
+		Stop: l.plan.Stop.ScheduleFor(sig.TERM).FirstSignal(sig.TERM), Arrived: l.arrived, Rewrites: l.plan.Stop.Rewrites,
 	}
-	if l.grouped() {
-		c.Target = -l.group
-	}
-	record := l.machine.Record()
-	stops := !record.SignaledAt().IsZero()
-	if stops && l.plan.Stop.StopSignals.Has(l.handled) { // the stop knows of it
-		c.Arrived = 0
-	}
-	if stops && !l.stopSent {
-		c.StopAt = cmp.Or(l.machine.HoldEnd(), time.Now())
+	if record := l.machine.Record(); !record.SignaledAt().IsZero() {
+		if l.plan.Stop.StopSignals.Has(l.arrived) { // the stop knows of it
+			c.Arrived = 0
+		}
+		if !l.stopSent {
+			c.StopAt = cmp.Or(l.machine.HoldEnd(), time.Now())
+		}
 	}
 	l.logFault("%v: the command goes on, and lameduck only reaps, passes signals on and "+
 		"sends %v for TERM; please report it", fault, c.Stop)
@@ -103,56 +117,29 @@ func (l *loop) rest(fault any) (c lastresort.Command) {
 // logFault logs a fault of lameduck's own, which may be that of logging.
 func (l *loop) logFault(format string, args ...any) {
 	defer func() { recover() }()
+	fault("log")
 	l.log(Error, "a fault of lameduck's own, "+format, args...)
 }
 
-// begin takes the resources that may be unavailable later, does everything else that may
-// fail, and starts the command last. A stop signal that has arrived by then keeps the command
-// from being started.
-func (l *loop) begin() error {
+// prepare takes the resources, and handles the signals that have arrived during the start.
+func (l *loop) prepare() error {
 	l.logWarnings()
-	if err := l.host.Reserve(); err != nil {
-		return err
-	}
-	if err := l.openTermlog(); err != nil {
-		return err
-	}
-	if err := l.setUpReaping(); err != nil {
-		return err
+	for _, step := range []func() error{l.host.Reserve, l.openTermlog, l.setUpReaping} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
-		l.onSignal(s) // it arrived during the start
+		l.onSignal(s)
 	}
-	if l.done {
-		return nil
-	}
-	if spec := l.plan.Health; spec != nil {
-		if err := l.host.serveHealth(*spec); err != nil {
-			return fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
-		}
-	}
-	if path := l.plan.AliveFile; path != "" {
-		file, err := alive.Create(path)
-		if err != nil {
-			return fmt.Errorf("--alive-file=%s (LAMEDUCK_ALIVE_FILE): %w", Quote(path), err)
-		}
-		l.aliveFile = file
-	}
-	pid, err := l.host.Start(proc.Command{
-		Argv: l.plan.Command, Env: l.plan.Env, Session: l.plan.Session, SameGroup: l.plan.SameGroup,
-	})
-	l.command = pid
-	l.group = pid
-	return err
+	return nil
 }
 
 // logWarnings logs the warnings of the plan, and what about the machine would spoil a stop now.
 // That is no error: the program of --on-stop may come later, on a volume for example, and no
 // stop depends on it. A hook is told at once, by its start.
 func (l *loop) logWarnings() {
-	for _, warning := range l.plan.Warnings {
-		l.log(Warn, "%s", warning)
-	}
+	l.warnOfPlan()
 	if len(l.plan.OnStop.Command) > 0 && !l.plan.Hook {
 		if err := l.host.Find(l.plan.OnStop.Command, l.plan.Env); err != nil {
 			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: correct the command, or a stop goes on without it", err)
@@ -170,6 +157,13 @@ func (l *loop) logWarnings() {
 			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE) is a directory: "+
 				"give the neighbor's file in it, or every hold lasts to its ceiling", Quote(file))
 		}
+	}
+}
+
+// warnOfPlan logs the warnings of the plan that were not logged so far.
+func (l *loop) warnOfPlan() {
+	for _, warning := range l.plan.Warnings {
+		l.warnOnce(warning, "%s", warning)
 	}
 }
 
@@ -196,11 +190,11 @@ func (l *loop) setUpReaping() error {
 	if l.plan.Subreaper == No {
 		return nil
 	}
-	err := l.host.BecomeSubreaper()
-	if err != nil && l.plan.Subreaper == Yes {
+	switch err := l.host.BecomeSubreaper(); {
+	case err == nil:
+	case l.plan.Subreaper == Yes:
 		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
-	}
-	if err != nil {
+	default:
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
 	}
 	return nil

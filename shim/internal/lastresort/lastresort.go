@@ -6,7 +6,7 @@
 // rest of a preStop hook.
 //
 // The package imports nothing but what it needs to wait, to signal and to reap, and shares no state
-// with the rooms that may have failed.
+// with the loop.
 package lastresort
 
 import (
@@ -32,7 +32,7 @@ type Command struct {
 // Serve returns the exit code when the command has ended.
 func Serve(c Command) (code int) {
 	var processes proc.Processes
-	for {
+	for s := c.Arrived; ; s = sigcatch.Next(c.StopAt, [2]int{}) {
 		for pid, status := processes.Reap(); pid > 0; pid, status = processes.Reap() {
 			if pid == c.PID && status.Stopped == 0 && !status.Continued {
 				c.PID, c.Status = 0, status
@@ -43,11 +43,6 @@ func Serve(c Command) (code int) {
 			return 128 + int(c.Status.Signal)
 		case c.PID == 0:
 			return c.Status.Code
-		}
-		s := c.Arrived
-		c.Arrived = 0
-		if s == 0 {
-			s = sigcatch.Next(c.StopAt, [2]int{})
 		}
 		due := !c.StopAt.IsZero() && !time.Now().Before(c.StopAt)
 		if s == sig.TERM || due {

@@ -15,14 +15,12 @@ const (
 	Forward             Verb = iota // send Signal, which arrived from outside, to the command
 	Send                            // send Signal, a step of the schedule, to the command or to those below it; see History.Aim
 	Tell                            // likewise send Signal, that of --on-stop, to a process that handles it
-	Continue                        // send CONT to the stopped command
 	GiveTerminal                    // put the command into the terminal's foreground, if lameduck is in the foreground
 	StopSelf                        // stop lameduck itself by Signal
 	GiveTerminalOrStop              // GiveTerminal and Continue; in the background, stop lameduck by TSTP
 	TermGroup                       // send Signal to the process group of the exited command
-	SignalRemaining                 // send their signal to the next of the remaining processes; see History.Left
+	Look                            // tell whether processes are at work, and signal those whose turn it is; see History.Left
 	SignalLast                      // send their signal to the last
-	LookBelow                       // tell whether the processes of SentBelow have ended
 	KillDescendants                 // send KILL to all remaining processes
 	StartSampling                   // start sampling the traffic
 	StopHealth                      // switch the health listener to its mode for a stop
@@ -36,13 +34,13 @@ const (
 	WarnNotHeld                     // log that Signal, which may be how the container is stopped, does not begin a stop
 	WarnOutOfReach                  // log that no signal reaches the command, and that lameduck exits instead
 	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
-	Exit                            // exit with 128+Signal, or without a Signal with Code
+	Exit                            // exit with Code
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
-	"forward *", "send *", "tell *", "continue", "give terminal", "stop self *", "give terminal or stop",
-	"term group *", "signal remaining", "signal last", "look below", "kill descendants", "start sampling",
+	"forward *", "send *", "tell *", "give terminal", "stop self *", "give terminal or stop",
+	"term group *", "look", "signal last", "kill descendants", "start sampling",
 	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
 }
@@ -57,15 +55,7 @@ type Action struct {
 // String returns the action as golden scripts spell it: "send USR1", "exit 143".
 func (a Action) String() string {
 	if a.Verb == Exit {
-		return fmt.Sprintf("exit %d", a.Status())
+		return fmt.Sprintf("exit %d", a.Code)
 	}
 	return strings.Replace(scriptWords[a.Verb], "*", a.Signal.String(), 1)
-}
-
-// Status returns the exit status of an Exit action: 128+n for signal n, else Code.
-func (a Action) Status() int {
-	if a.Signal != 0 {
-		return 128 + int(a.Signal)
-	}
-	return a.Code
 }

@@ -2,6 +2,7 @@ package stop
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -41,10 +42,15 @@ const (
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
-	SentBelow                    // a signal of the schedule went to processes below the command, or a hook has sent it
-	BelowEnded                   // those have ended
-	NoneAtWork                   // of what the command has left behind, nothing handles its signal
+	SentBelow                    // a signal of the schedule went to processes below the command
+	NoneAtWork                   // those have ended; or nothing that the command has left behind handles its signal
 )
+
+// eventWords are the kinds in golden scripts; "*" stands for Signal.
+var eventWords = [...]string{
+	"tick", "started", "*", "stopped *", "continued", "exit", "orphan", "childless", "sample", "hold", "on-stop",
+	"refused *", "sent-below", "none-at-work",
+}
 
 // Event is an observation of the loop.
 type Event struct {
@@ -53,37 +59,21 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	// With Sampled: WaitGone of the gate goes on. With SentBelow: it went to the command of a hook. With
-	// BelowEnded: the command is a shell. With NoneAtWork: somebody may have written to what is left.
+	// With Sampled: WaitGone of the gate goes on. With NoneAtWork: the command is a shell; or, when it has
+	// ended, somebody may have written to what is left.
 	Waiting bool
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
 
-// String returns the event as golden scripts spell it: "TERM", "exit 0",
-// "killed KILL".
+// String returns the event as golden scripts spell it: "TERM", "exit 0", "killed KILL".
 func (e Event) String() string {
-	switch e.Kind {
-	case SignalArrived:
-		return e.Signal.String()
-	case CommandStopped:
-		return "stopped " + e.Signal.String()
-	case CommandExited:
-		if e.Signal != 0 {
-			return "killed " + e.Signal.String()
-		}
+	switch {
+	case e.Kind == Sampled:
+		return fmt.Sprintf("sample %v, %d at risk", e.Traffic, e.AtRisk)
+	case e.Kind == CommandExited && e.Signal != 0:
+		return "killed " + e.Signal.String()
+	case e.Kind == CommandExited:
 		return fmt.Sprintf("exit %d", e.Code)
-	case Sampled:
-		text := "sample " + e.Traffic.String()
-		if e.Active {
-			text += fmt.Sprintf(", %d at risk", e.AtRisk)
-		}
-		if e.Waiting {
-			text += ", waiting"
-		}
-		return text
 	}
-	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
-		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended",
-		Refused: "refused", SentBelow: "sent below", BelowEnded: "those below ended",
-		NoneAtWork: "none at work"}[e.Kind]
+	return strings.Replace(eventWords[e.Kind], "*", e.Signal.String(), 1)
 }

@@ -13,9 +13,8 @@ import "github.com/lameduck-init/lameduck/shim/internal/sig"
 var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.USR1, sig.RTMin+3)
 
 // warnNotHeld does WarnNotHeld, once for each signal, if e may be the container's stop.
-// On a terminal, WINCH reports a new size. A rewritten USR1 is no surprise.
-func (m *Machine) warnNotHeld(e Event) {
-	to, _ := m.cfg.Rewrites.Of(e.Signal)
+// It is rewritten as to. On a terminal, WINCH reports a new size. A rewritten USR1 is no surprise.
+func (m *Machine) warnNotHeld(e Event, to sig.Signal) {
 	expected := m.cfg.StdinIsTerminal && e.Signal == sig.WINCH || e.Signal == sig.USR1 && to != sig.USR1
 	mayStop := e.Outside && finishSignals.Has(e.Signal) && !expected
 	if m.state == Running && m.cfg.RunsSequence() && mayStop && !m.warnedNotHeld.Has(e.Signal) {

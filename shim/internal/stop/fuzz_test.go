@@ -34,7 +34,7 @@ var choices = []string{
 
 // events are in words, the more frequent ones repeatedly; after follows the time until the next.
 var events = strings.Split("tick,tick,TERM,TERM,INT,QUIT,HUP,CONT,TSTP,stopped TSTP,stopped STOP,continued,on-stop,orphan,"+
-	"refused,started,exit 3,childless,sent-below,below-ended,none-at-work,sample met,sample met 1,sample busy 0,sample busy 1,sample busy 2 stale,sample kept 3,"+
+	"refused,started,exit 3,childless,sent-below,none-at-work,sample met,sample met 1,sample busy 0,sample busy 1,sample busy 2 stale,sample kept 3,"+
 	"sample no_listener waiting,sample server_gone,sample udp,sample unseen,sample blind,sample no_progress", ",")
 
 var waits = []time.Duration{0, 0, time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 9 * time.Second}

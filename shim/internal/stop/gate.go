@@ -58,23 +58,26 @@ func (g Gate) MaxHold() time.Duration {
 // A hung command ends a hold until Settled or Quiet, after the floor. A hold until
 // Drained waits for connections to close, which needs no progress of the command.
 func (g Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reason {
-	passed := held >= g.Floor && !waiting
-	unseenPassed := held >= g.UnseenFloor && !waiting
-	switch {
-	case !g.Adaptive() && passed:
-		return Elapsed
-	case t == ConditionMet && passed:
-		return g.Until
-	case t == OnlyKept && passed && g.Until == Quiet:
-		return Kept
-	case t == NoListeners && passed, t == ServerGone:
+	floor := g.Floor
+	if t == UDPOnly || t == Unseen {
+		floor = g.UnseenFloor
+	}
+	switch passed := held >= floor; {
+	case t == ServerGone:
 		return NoListener
-	case t == Hung && g.Until != Drained && held >= g.Floor:
+	case t == Hung && g.Until != Drained && passed:
 		return NoProgress
-	case t == UDPOnly && unseenPassed:
-		return UDP
-	case t == Unseen && unseenPassed:
+	case waiting || !passed:
+	case !g.Adaptive(), t == Unseen:
 		return Elapsed
+	case t == ConditionMet:
+		return g.Until
+	case t == OnlyKept && g.Until == Quiet:
+		return Kept
+	case t == NoListeners:
+		return NoListener
+	case t == UDPOnly:
+		return UDP
 	}
 	return ""
 }

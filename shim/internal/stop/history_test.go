@@ -31,7 +31,8 @@ import (
 //	restarts starts its child again when that has ended; without a handler
 //
 // And, besides: ticks (its threads run all the time), listens (and closes its listener at TERM), lives
-// by its parent (parent: it is cut when the parent ends), stopped (and does nothing until it is continued).
+// by its parent (parent: it is cut when the parent ends), stopped (and does nothing until it is continued), brief
+// (it ends after a second, whatever comes).
 // A tree after "all" gets TERM from somebody else, and nothing from lameduck until the command has ended.
 type actor struct {
 	stop.Process
@@ -45,8 +46,25 @@ type actor struct {
 	switches uint64
 }
 
+// handlers are the words of those that handle TERM.
+var handlers = []string{"works", "slow", "once", "ignores", "exits", "tells", "waits", "keeps", "group", "far"}
+
 func (a *actor) is(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(a.words, w) })
+}
+
+// works reports whether an actor has work to do after TERM.
+func (a *actor) works() bool { return a.is(handlers[:4]...) }
+
+// ignoresTERM reports whether an actor ignores TERM by now.
+func (a *actor) ignoresTERM() bool { return a.is("deaf") || a.is("ignores") && a.terms > 0 }
+
+// family returns actors and all below them.
+func family(some []*actor) (all []*actor) {
+	for _, a := range some {
+		all = append(append(all, a), family(a.children)...)
+	}
+	return all
 }
 
 // stage is a history in virtual time.
@@ -75,6 +93,9 @@ func newStage(text string) *stage {
 			words := strings.Split(word, ".")
 			a := &actor{words: words}
 			a.Stopped = a.is("stopped")
+			if a.is("brief") {
+				a.endsAt = time.Second
+			}
 			a.PID, a.Parent, a.Program = 100+len(p.all), 1, strings.TrimRight(words[0], "0123456789")
 			if parent := parents[len(parents)-1]; parent != nil {
 				a.Parent = parent.PID
@@ -89,83 +110,69 @@ func newStage(text string) *stage {
 // list returns the processes, parents first.
 func (p *stage) list() (list []stop.Process) {
 	for _, a := range p.all {
-		if a.ended {
-			continue
-		}
 		a.Handled, a.Ignored = 0, 0
-		handles := a.is("works", "slow", "once", "ignores", "exits", "tells", "waits", "keeps", "group", "far")
 		switch {
-		case a.is("deaf"), a.is("ignores") && a.terms > 0:
+		case a.ignoresTERM():
 			a.Ignored = sig.SetOf(sig.TERM)
-		case handles && !(a.is("once") && a.terms > 0):
+		case a.is(handlers...) && !(a.is("once") && a.terms > 0):
 			a.Handled = sig.SetOf(sig.TERM)
 		}
-		list = append(list, a.Process)
+		if !a.ended {
+			list = append(list, a.Process)
+		}
 	}
 	return list
 }
 
 func (p *stage) traces(pids []int) (list []stop.Trace) {
 	for _, pid := range pids {
-		list = append(list, p.trace(pid))
+		a := p.all[pid-100]
+		t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
+		if a.is("listens") && a.terms == 0 {
+			t.Listeners = 1
+		}
+		if a.is("ticks") {
+			a.switches++
+		}
+		list = append(list, t)
 	}
 	return list
-}
-
-func (p *stage) trace(pid int) stop.Trace {
-	a := p.all[pid-100]
-	t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
-	if a.is("listens") && a.terms == 0 {
-		t.Listeners = 1
-	}
-	if a.is("ticks") {
-		a.switches++
-	}
-	return t
 }
 
 func (p *stage) say(format string, args ...any) {
 	p.said = append(p.said, fmt.Sprintf("%v ", p.now.Seconds())+fmt.Sprintf(format, args...))
 }
 
-// term is TERM's arrival at a process.
-func (p *stage) term(a *actor) {
-	if a.ended || a.is("deaf") || a.is("ignores") && a.terms > 0 {
-		return
-	}
-	if a.Stopped {
-		a.pending = true
-		return
-	}
-	a.terms++
-	a.switches++
-	switch {
-	case a.is("works", "slow", "once", "ignores") && a.terms > 1:
-		p.say("%s twice", a.words[0])
-		p.end(a)
-	case a.is("slow"):
-		a.endsAt = p.now + 6*time.Second
-	case a.is("works", "once", "ignores"):
-		a.endsAt = p.now + 1500*time.Millisecond
-	case a.is("tells", "waits"):
-		p.tell(a.children, false)
-	case a.is("group"):
-		p.tell(a.children, true)
-	case a.is("far"):
-		for _, child := range a.children {
-			p.tell(child.children, true)
+// term is TERM's arrival at processes.
+func (p *stage) term(all ...*actor) {
+	for _, a := range all {
+		switch {
+		case a.ended, a.ignoresTERM():
+			continue
+		case a.Stopped:
+			a.pending = true
+			continue
 		}
-	}
-	if !a.is("works", "slow", "once", "ignores", "waits", "keeps") {
-		p.end(a)
-	}
-}
-
-func (p *stage) tell(children []*actor, all bool) {
-	for _, child := range children {
-		p.term(child)
-		if all {
-			p.tell(child.children, true)
+		a.terms++
+		a.switches++
+		switch {
+		case a.works() && a.terms > 1:
+			p.say("%s twice", a.words[0])
+			p.end(a)
+		case a.is("slow"):
+			a.endsAt = p.now + 6*time.Second
+		case a.works():
+			a.endsAt = p.now + 1500*time.Millisecond
+		case a.is("tells", "waits"):
+			p.term(a.children...)
+		case a.is("group"):
+			p.term(family(a.children)...)
+		case a.is("far"):
+			isChild := func(b *actor) bool { return b.Parent == a.PID }
+			p.term(slices.DeleteFunc(family(a.children), isChild)...)
+		}
+		if !a.works() && !a.is("waits", "keeps") {
+			p.end(a)
 		}
 	}
 }
@@ -217,13 +224,6 @@ func (p *stage) order(processes []stop.Process) {
 	}
 }
 
-func processes(orders []stop.Order) (list []stop.Process) {
-	for _, o := range orders {
-		list = append(list, o.Process)
-	}
-	return list
-}
-
 // run plays a stop with a grace period of 30 s, and looks each quarter of a second.
 func (p *stage) run() {
 	const look = 250 * time.Millisecond
@@ -236,7 +236,7 @@ func (p *stage) run() {
 		below = []stop.Process{command.Process}
 	}
 	if p.toldByOthers {
-		p.tell(p.all[:1], true)
+		p.term(family(p.all[:1])...)
 	} else {
 		p.order(below)
 	}
@@ -250,10 +250,10 @@ func (p *stage) run() {
 		orders, atWork, last := p.history.Left(epoch.Add(p.now), until)
 		switch {
 		case command.ended && len(atWork)+len(last) == 0, command.ended && len(atWork) == 0 && idle > 0:
-			p.order(processes(last))
+			p.order(last)
 			return
 		case command.ended:
-			p.order(processes(orders))
+			p.order(orders)
 		case !told && idle > 0:
 			told, idle = true, 0
 			p.order([]stop.Process{command.Process})
@@ -333,6 +333,7 @@ func TestHistories(t *testing.T) {
 		# su and runuser KILL what they run soon after TERM.
 		su.waits(app.slow)                      | 0 TERM app, 6 app clean, 6.25 TERM su
 		sh(su.waits(app.slow))                  | 0 TERM sh, 0 TERM app, 6 app clean, 6 TERM su
+		sh(su.waits(one.works.ticks.brief two.works.ticks)) | 0 TERM sh, 1 one clean, 14.5 TERM two, 16 two clean, 16 TERM su
 		sh(su.waits(bash(app.slow)))            | 0 TERM sh, 0 TERM app, 6 app clean, 6 TERM su
 		su.waits(sleep)                         | 0 TERM su
 	`) {
@@ -344,28 +345,43 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// newHistory returns a history that has looked at some processes, of which the first is the command.
+func newHistory(beside bool, list ...stop.Process) *stop.History {
+	traces := func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) }
+	h := stop.NewHistory(sig.Rewrites{}, beside, traces)
+	h.Look(list[0].PID, list)
+	return h
+}
+
 // TestGroup: the signal of a process group reaches its members of that moment that do not ignore it.
 func TestGroup(t *testing.T) {
-	h := stop.NewHistory(sig.Rewrites{}, false, func([]int) []stop.Trace { return nil })
-	terms := sig.SetOf(sig.TERM)
-	list := []stop.Process{
-		{ID: stop.ID{PID: 7, Start: 1}, Group: 7},
-		{ID: stop.ID{PID: 8, Start: 2}, Group: 7, Handled: terms},
-		{ID: stop.ID{PID: 9, Start: 2}, Group: 9, Handled: terms},
-		{ID: stop.ID{PID: 10, Start: 2}, Group: 7, Handled: terms, Ignored: sig.SetOf(sig.INT)},
-		{ID: stop.ID{PID: 11, Start: 2}, Group: 7, Handled: terms, Stopped: true},
-		{ID: stop.ID{PID: 12, Start: 11}, Group: 7, Handled: terms},
+	var list []stop.Process
+	for _, cells := range tables.Rows(`
+		# PID and group | start
+		7 7   | 1
+		8 7   | 2
+		9 9   | 2
+		10 7  | 2
+		11 7  | 2
+		12 7  | 11
+	`) {
+		var p stop.Process
+		fmt.Sscan(strings.Join(cells, " "), &p.PID, &p.Group, &p.Start)
+		p.Handled = sig.SetOf(sig.TERM)
+		list = append(list, p)
 	}
-	h.Look(7, list)
-	h.SignaledCommand(sig.INT, 7, 10)
+	list[0].Handled, list[3].Ignored, list[4].Stopped = 0, sig.SetOf(sig.INT), true
+	h := newHistory(false, list...)
+	h.Signaled(list[0].ID)
+	h.SignaledGroup(7, sig.INT, 10)
 	h.Look(0, list[1:])
 	orders, atWork, _ := h.Left(epoch, epoch.Add(time.Minute))
-	var got []string
+	got := ""
 	for _, o := range orders {
-		got = append(got, fmt.Sprint(o.Signal, " ", o.PID))
+		got += fmt.Sprint(o.Asks, " ", o.PID, " ")
 	}
-	if want := "TERM 9, TERM 10, CONT 11, TERM 12"; strings.Join(got, ", ") != want || len(atWork) != 5 {
-		t.Errorf("%v, %d at work; want %s", got, len(atWork), want)
+	if got != "TERM 9 TERM 10 CONT 11 TERM 12 " || len(atWork) != 5 {
+		t.Errorf("%s, %d at work", got, len(atWork))
 	}
 }
 
@@ -394,10 +410,8 @@ func TestInit(t *testing.T) {
 			case "tini", "catatonit", "s6-svscan":
 				first.Handled, first.Awaited = terms, terms
 			}
-			h := stop.NewHistory(sig.Rewrites{}, beside, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
-			h.Look(7, []stop.Process{
-				first, {ID: stop.ID{PID: 8}, Parent: 7, Program: "nginx", Server: "nginx", Handled: terms},
-			})
+			nginx := stop.Process{ID: stop.ID{PID: 8}, Parent: 7, Program: "nginx", Server: "nginx", Handled: terms}
+			h := newHistory(beside, first, nginx)
 			got := ""
 			for _, p := range h.Aim(sig.TERM, cells[1]) {
 				got += p.Program
@@ -411,11 +425,10 @@ func TestInit(t *testing.T) {
 
 // TestBadTrees: whatever two looks show, and of however many processes, each look has an answer.
 func TestBadTrees(t *testing.T) {
-	h := stop.NewHistory(sig.Rewrites{}, false, func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) })
 	process := func(pid, parent int) stop.Process {
 		return stop.Process{ID: stop.ID{PID: pid}, Parent: parent, Handled: sig.SetOf(sig.TERM)}
 	}
-	h.Look(2, []stop.Process{process(2, 1), process(3, 2), process(4, 3)})
+	h := newHistory(false, process(2, 1), process(3, 2), process(4, 3))
 	h.Signaled(stop.ID{PID: 2})
 	for _, list := range [][]stop.Process{
 		{process(4, 1), process(3, 4)}, // the parent's parent is its child

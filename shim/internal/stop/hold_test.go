@@ -71,9 +71,10 @@ func TestBeside(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# flags besides --until=quiet --grace-period=30 | events | what happens
 		                      | 4s sample met | report end, exit 0
-		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; ; look below, report late, exit 0
-		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s below-ended; 6s tick; 7s tick | send QUIT; ; look below; ; ; report late, exit 0
-		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s below-ended; 9s tick; 9s sent-below; 10s below-ended; 12s tick | send USR1; ; ; send TERM; ; ; report late, exit 0
+		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; ; look, report late, exit 0
+		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s none-at-work; 6s tick; 7s tick | send QUIT; ; look; ; ; report late, exit 0
+		--preset=nginx        | 4s sample met; 4s sent-below; 28s none-at-work; 29s tick | send QUIT; ; ; report late, exit 0
+		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s none-at-work; 9s tick; 9s sent-below; 10s none-at-work; 12s tick | send USR1; ; ; send TERM; ; ; report late, exit 0
 		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s refused USR1; 9s tick | send USR1; ; send TERM
 		--preset=nginx        | 4s sample met; 4s refused QUIT | send QUIT; report end, exit 0
 		--preset=nginx        | 2s TERM       | report end, exit 0

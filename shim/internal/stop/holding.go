@@ -10,7 +10,7 @@ func (m *Machine) beginHold() {
 	gate := &m.cfg.Gate
 	m.state = Holding
 	m.record.TriggeredAt = m.now
-	m.due[lateReport] = m.now.Add(m.cfg.Grace - ReportMargin)
+	m.wait(lateReport, m.cfg.Grace-ReportMargin)
 	if m.cfg.Tell != 0 && gate.Holds() {
 		m.doWith(Tell, m.cfg.Tell)
 	}
@@ -19,8 +19,8 @@ func (m *Machine) beginHold() {
 		m.endHold(Elapsed)
 		return
 	}
-	m.due[holdEnd] = m.now.Add(gate.MaxHold())
-	m.due[longHold] = m.now.Add(holdReports)
+	m.wait(holdEnd, gate.MaxHold())
+	m.wait(longHold, holdReports)
 	m.sample.Waiting = gate.WaitGone
 	if gate.OnStop {
 		m.due[onStopKill] = m.due[holdEnd]
@@ -52,8 +52,8 @@ func (m *Machine) onSample(e Event) {
 // checkGate ends the hold if the gate is met, or begins or abandons a search for a lull.
 func (m *Machine) checkGate() {
 	gate := &m.cfg.Gate
-	held := m.held()
-	waiting := m.sample.Waiting || !m.due[onStopKill].IsZero()
+	held := m.now.Sub(m.record.TriggeredAt)
+	waiting := m.sample.Waiting || m.awaits(onStopKill)
 	why := gate.endReason(m.sample.Traffic, held, waiting)
 	atMax := gate.endReasonAtMax(m.sample.Traffic)
 	nearCeiling := held >= gate.LullStart() && held < gate.Ceiling && atMax == Ceiling
@@ -63,9 +63,7 @@ func (m *Machine) checkGate() {
 	switch {
 	case why == "":
 		m.abandonSearch()
-	case why.searchTime() == 0:
-		m.endHold(why)
-	case !m.Searching():
+	case !m.Searching(), why.searchTime() == 0:
 		m.endAtLull(why)
 	}
 }
@@ -87,9 +85,7 @@ func (m *Machine) noteHoldEnd(why Reason) {
 		m.abandonSearch()
 	}
 	m.searchFor = ""
-	m.due[holdEnd], m.due[longHold] = time.Time{}, time.Time{}
+	m.cancel(holdEnd)
+	m.cancel(longHold)
 	m.record.Ended, m.record.EndedAt = why, m.now
 }
-
-// held returns the time since the hold began.
-func (m *Machine) held() time.Duration { return m.now.Sub(m.record.TriggeredAt) }

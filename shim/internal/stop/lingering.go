@@ -52,41 +52,30 @@ func (m *Machine) lingerEnd() time.Time {
 	return end
 }
 
-// signalRemaining has the next of the remaining processes signaled. What it waits for need not be
-// lameduck's child, so it is looked at again before long.
-func (m *Machine) signalRemaining() {
-	m.do(SignalRemaining)
+// lookAgain looks who is at work. What lameduck waits for need not be its child, so it is looked at again before
+// long.
+func (m *Machine) lookAgain() {
+	m.do(Look)
 	m.lookedAt = m.now
-	m.due[look] = m.now.Add(lookInterval)
+	m.wait(look, lookInterval)
 }
 
 // onOrphan looks at what is left: the children of the orphan may be lameduck's now.
 func (m *Machine) onOrphan() {
 	switch next := m.lookedAt.Add(looksApart); {
 	case m.state != Lingering:
-	case m.now.Before(next):
+	case !m.now.Before(next):
+		m.lookAgain()
+	case next.Before(m.due[look]):
 		m.due[look] = next
-	default:
-		m.signalRemaining()
 	}
-}
-
-// onSentBelow looks whether the processes that were signaled have ended.
-func (m *Machine) onSentBelow(e Event) {
-	if !m.signals() {
-		return
-	}
-	if !e.Waiting {
-		m.due[look] = m.now.Add(lookInterval)
-	}
-	m.reported = m.cfg.StopsBeside
 }
 
 // onBelowEnded has a command sent TERM that outlives those below it that were signaled, unless the schedule
 // goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
 func (m *Machine) onBelowEnded(e Event) {
-	m.due[look] = time.Time{}
-	if !m.signals() || !m.due[stepStart].IsZero() {
+	m.cancel(look)
+	if !m.signals() || m.awaits(stepStart) {
 		return
 	}
 	if m.cfg.StopsBeside {
@@ -103,18 +92,17 @@ func (m *Machine) onBelowEnded(e Event) {
 	m.runSteps()
 }
 
-// onNoneAtWork signals what is left and handles no signal, at once or when it had time to read what
-// was written to it.
-func (m *Machine) onNoneAtWork(e Event) {
-	switch {
-	case m.state != Lingering:
-	case !e.Waiting || m.readersWaited:
-		m.do(SignalLast)
-		if m.cfg.Linger == 0 { // else there is a time for that, too
-			m.finish()
-		}
-	case m.due[lastWave].IsZero():
-		m.due[lastWave] = m.now.Add(readTime)
+// onRestIdle signals what is left and handles no signal, at once or when it had time to read what
+// was written to it: something may be at work again then.
+func (m *Machine) onRestIdle(e Event) {
+	if e.Waiting && !m.readersWaited {
+		m.readersWaited = true
+		m.wait(look, readTime)
+		return
+	}
+	m.do(SignalLast)
+	if m.cfg.Linger == 0 { // else there is a time for that, too
+		m.finish()
 	}
 }
 

@@ -45,7 +45,7 @@ func (m *Machine) mayFindLull() bool { return m.sample.Active && len(m.record.St
 // endAtLull ends a hold for a reason, or begins to search for a lull.
 func (m *Machine) endAtLull(why Reason) {
 	gate := &m.cfg.Gate
-	from := m.held()
+	from := m.now.Sub(m.record.TriggeredAt)
 	if !gate.Conditional() {
 		from = gate.Floor // the end of a plain delay may be noticed late
 	}

@@ -62,9 +62,8 @@ type Machine struct {
 	nextStep       int    // an index into Record.Steps
 	loopStart      int    // the first step after the last forever; 0: none so far
 
-	lookedAt      time.Time // when the remaining processes were looked at last
-	reported      bool      // a hook has reported its signal, before it sent it
-	readersWaited bool      // what is left had readTime
+	lookedAt      time.Time // when the processes were looked at last
+	readersWaited bool      // what is left had readTime, or has it now
 	killsRest     bool      // the end of the linger is a KILL
 }
 
@@ -75,7 +74,6 @@ const (
 	stepStart         // the next steps of the schedule begin
 	killAfter         // --kill-after
 	lingerEnd
-	lastWave   // what does not handle its signal had readTime
 	look       // the processes that lameduck is not the parent of are looked at
 	lateReport // ReportLate
 	longHold   // ReportHold
@@ -101,6 +99,15 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	}
 	return at, !at.IsZero()
 }
+
+// wait sets a deadline.
+func (m *Machine) wait(which int, d time.Duration) { m.due[which] = m.now.Add(d) }
+
+// cancel removes a deadline.
+func (m *Machine) cancel(which int) { m.due[which] = time.Time{} }
+
+// awaits reports whether a deadline is set.
+func (m *Machine) awaits(which int) bool { return !m.due[which].IsZero() }
 
 // HoldEnd returns when the hold ends at the latest, zero outside of a hold.
 func (m *Machine) HoldEnd() time.Time { return m.due[holdEnd] }
@@ -148,19 +155,23 @@ func (m *Machine) answer(e Event) {
 	case OrphanReaped:
 		m.onOrphan()
 	case NoneAtWork:
-		m.onNoneAtWork(e)
+		if m.state == Lingering {
+			m.onRestIdle(e)
+		} else {
+			m.onBelowEnded(e)
+		}
 	case NoChildren:
 		if m.state == Lingering {
 			m.finish()
 		}
 	case SentBelow:
-		m.onSentBelow(e)
-	case BelowEnded:
-		m.onBelowEnded(e)
+		if m.signals() {
+			m.wait(look, lookInterval)
+		}
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
-		m.due[onStopKill] = time.Time{}
+		m.cancel(onStopKill)
 		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
 			m.checkGate()
 		}
@@ -199,9 +210,9 @@ func (m *Machine) onSignal(e Event) {
 	switch {
 	case !ok:
 	case m.state == Starting && isStop:
-		m.state = Gone
+		m.record.Exit = e
 		m.doWith(NoteBeforeStart, s)
-		m.doWith(Exit, s)
+		m.exit()
 	case m.state == Starting:
 		m.earlySignals = append(m.earlySignals, to)
 	case m.isDuplicate(s):
@@ -209,7 +220,7 @@ func (m *Machine) onSignal(e Event) {
 		m.lastTrigger = Sent{s, m.now}
 		m.onTrigger(s, to)
 	case m.state != Lingering: // the command has not exited
-		m.warnNotHeld(e)
+		m.warnNotHeld(e, to)
 		m.forward(s, to)
 	}
 }
@@ -236,7 +247,7 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 		m.endHold(SecondSignal)
 	case m.cfg.StopsBeside:
 		m.finish()
-	case !m.due[stepStart].IsZero(): // after the last step, no signal is sent again
+	case m.awaits(stepStart): // after the last step, no signal is sent again
 		m.runSteps()
 	}
 }
@@ -287,11 +298,10 @@ func (m *Machine) onStopOrContinue(e Event) {
 // onTick does everything due by now.
 func (m *Machine) onTick() {
 	for which := range m.due {
-		at := m.due[which]
-		if at.IsZero() || m.now.Before(at) {
+		if !m.awaits(which) || m.now.Before(m.due[which]) {
 			continue
 		}
-		m.due[which] = time.Time{}
+		m.cancel(which)
 		switch which {
 		case onStopKill:
 			m.do(KillOnStop)
@@ -304,22 +314,12 @@ func (m *Machine) onTick() {
 		case stepStart:
 			m.runSteps()
 		case killAfter:
-			m.due[stepStart] = time.Time{} // a killed command handles no further signal
+			m.cancel(stepStart) // a killed command handles no further signal
 			m.sendStep(sig.KILL)
 		case lingerEnd:
 			m.endLinger()
-		case lastWave: // something may be at work again
-			m.readersWaited = true
-			m.signalRemaining()
 		case look:
-			if m.state == Lingering {
-				m.signalRemaining()
-			} else {
-				m.do(LookBelow)
-				if m.now.Before(m.record.SignaledAt().Add(m.cfg.Grace)) {
-					m.due[look] = m.now.Add(lookInterval)
-				}
-			}
+			m.lookAgain()
 		case lateReport:
 			if m.cfg.StopsBeside {
 				m.finish()
@@ -327,7 +327,7 @@ func (m *Machine) onTick() {
 			}
 			m.do(ReportLate)
 		case longHold:
-			m.due[longHold] = m.now.Add(holdReports)
+			m.wait(longHold, holdReports)
 			m.do(ReportHold)
 		}
 	}

@@ -80,7 +80,7 @@ func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
 var tableEvents = []string{
 	"0s started", "0s hold", "1s TERM", "0.999s TERM", "0.5s INT", "0s HUP", "0s WINCH", "0s CONT",
 	"0s tick", "2s tick", "9s tick", "0s stopped TSTP", "0s stopped TTIN", "0s continued", "0s exit 3", "0s orphan",
-	"0s childless", "0s on-stop", "0s refused", "0s sent-below", "0s below-ended", "0s none-at-work", "0s sample met", "0s sample no_progress",
+	"0s childless", "0s on-stop", "0s refused", "0s sent-below", "0s none-at-work", "0s sample met", "0s sample no_progress",
 }
 
 // TestTable: testdata/table.txt has every answer of every state to every event, and doc.go draws

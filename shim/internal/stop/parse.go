@@ -45,7 +45,7 @@ func ParseSchedule(text string) (Schedule, error) {
 		wait := schedule[0]
 		return Schedule{{StopSignal: true}, wait, {Signal: sig.KILL}, wait}, nil
 	}
-	if !slices.ContainsFunc(schedule, func(s Step) bool { return s.Signal != 0 }) {
+	if schedule.FirstSignal(0) == 0 {
 		return nil, errors.New("the schedule sends no signal: give at least one, as in USR1/30s/TERM")
 	}
 	killed := false

@@ -19,7 +19,7 @@ type Process struct {
 	Stopped       bool       // by a signal, and handles no other until continued
 	Program       string     // base name of its executable; "": not known
 	Server        string     // the known server that it is; "": none
-	Asks          sig.Signal // asks this server to end; 0: as any other program
+	Asks          sig.Signal // asks it to end; 0 of a program that is no known server: not asked so far
 	Handled       sig.Set    // it has handlers for them, or waits for them
 	Awaited       sig.Set    // it waits for them, without handlers
 	Ignored       sig.Set
@@ -27,7 +27,11 @@ type Process struct {
 
 // IsShell reports whether a process is a shell, which goes on with its next command when the present one has
 // ended.
-func (p *Process) IsShell() bool { return slices.Contains(shells, p.Program) }
+func (p Process) IsShell() bool { return slices.Contains(shells, p.Program) }
+
+// Accepts reports whether a process handles s, or ignores it, so that s does not end it. A process that was
+// not seen is taken to accept everything.
+func (p Process) Accepts(s sig.Signal) bool { return p.PID == 0 || (p.Handled | p.Ignored).Has(s) }
 
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 

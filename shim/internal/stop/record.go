@@ -59,6 +59,14 @@ type Record struct {
 	ExitedAt    time.Time
 }
 
+// ExitStatus returns the exit status that tells the end of the command: 128+n for signal n, else its code.
+func (r *Record) ExitStatus() int {
+	if s := r.Exit.Signal; s != 0 {
+		return 128 + int(s)
+	}
+	return r.Exit.Code
+}
+
 // SignaledAt returns when a stop signal arrived, zero if none did.
 func (r *Record) SignaledAt() time.Time {
 	if r.TriggeredAt.IsZero() {

@@ -125,17 +125,6 @@ func (s Schedule) LoopsWithoutWait() bool {
 	return loops
 }
 
-// withStopSignal returns the schedule with signal in place of each StopSignal.
-func (s Schedule) withStopSignal(signal sig.Signal) Schedule {
-	filled := slices.Clone(s)
-	for i := range filled {
-		if filled[i].StopSignal {
-			filled[i] = Step{Signal: signal}
-		}
-	}
-	return filled
-}
-
 // FirstSignal returns the first signal of the schedule, or fallback if the schedule
 // has no signal.
 func (s Schedule) FirstSignal(fallback sig.Signal) sig.Signal {
@@ -147,27 +136,22 @@ func (s Schedule) FirstSignal(fallback sig.Signal) sig.Signal {
 	return fallback
 }
 
-// startingWith returns the schedule with signal as its first step, and leaves signal
-// out of the later steps.
-func (s Schedule) startingWith(signal sig.Signal) Schedule {
-	steps := Schedule{{Signal: signal}}
-	for _, step := range s[min(len(s), 1):] {
-		if step.Signal != signal {
-			steps = append(steps, step)
-		}
-	}
-	return steps
-}
-
 // ScheduleFor returns the steps after a hold triggered by s. The stop signal is the first
-// of: the rewrite of s (to s as well), the preset's signal, s.
+// of: the rewrite of s (to s as well), the preset's signal, s. A preset's later steps do not repeat it.
 func (c *Config) ScheduleFor(s sig.Signal) Schedule {
 	signal, _ := c.Rewrites.Of(s)
 	if !c.Rewrites.Given().Has(s) {
 		signal = c.Preset.FirstSignal(s)
 	}
-	if c.Schedule != nil {
-		return c.Schedule.withStopSignal(signal)
+	first := Step{Signal: signal}
+	if c.Schedule == nil {
+		later := slices.Clone(c.Preset[min(len(c.Preset), 1):])
+		isFirst := func(step Step) bool { return step == first }
+		return slices.Concat(Schedule{first}, slices.DeleteFunc(later, isFirst))
 	}
-	return c.Preset.startingWith(signal)
+	steps := slices.Clone(c.Schedule)
+	if i := slices.Index(steps, Step{StopSignal: true}); i >= 0 {
+		steps[i] = first
+	}
+	return steps
 }

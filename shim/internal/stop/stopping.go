@@ -2,7 +2,6 @@ package stop
 
 import (
 	"slices"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -11,8 +10,8 @@ import (
 // begins now, not when the step was due.
 func (m *Machine) runSteps() {
 	steps := m.record.Steps
-	m.due[stepStart] = time.Time{}
-	for m.nextStep < len(steps) && m.due[stepStart].IsZero() {
+	m.cancel(stepStart)
+	for m.nextStep < len(steps) && !m.awaits(stepStart) {
 		step := steps[m.nextStep]
 		m.nextStep++
 		switch {
@@ -21,7 +20,7 @@ func (m *Machine) runSteps() {
 		case step.Signal != 0:
 			m.sendStep(step.Signal)
 		default:
-			m.due[stepStart] = m.now.Add(step.Wait)
+			m.wait(stepStart, step.Wait)
 		}
 		if m.nextStep == len(steps) && m.loopStart > 0 {
 			m.nextStep = m.loopStart
@@ -33,13 +32,13 @@ func (m *Machine) runSteps() {
 // could not handle s. The first signal starts --kill-after.
 func (m *Machine) sendStep(s sig.Signal) {
 	r := &m.record
-	if len(r.Sent) == 0 && s != sig.KILL && m.cfg.KillAfter > 0 && m.due[killAfter].IsZero() {
-		m.due[killAfter] = m.now.Add(m.cfg.KillAfter)
+	if s != sig.KILL && m.cfg.KillAfter > 0 && !m.awaits(killAfter) {
+		m.wait(killAfter, m.cfg.KillAfter)
 	}
 	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: m.now})
 	m.doWith(Send, s)
 	if m.commandStopped && s != sig.KILL {
-		m.do(Continue)
+		m.doWith(Forward, sig.CONT)
 	}
 }
 
@@ -55,13 +54,13 @@ func (m *Machine) onRefused(s sig.Signal) {
 			break
 		}
 	}
-	isLast := m.due[stepStart].IsZero() && m.due[killAfter].IsZero()
-	if m.cfg.StopsBeside && isLast {
+	isLast := !m.awaits(stepStart) && !m.awaits(killAfter)
+	switch {
+	case !isLast:
+	case m.cfg.StopsBeside:
 		m.finish()
-		return
-	}
-	if m.cfg.ExitEndsCommand && m.state == Stopping && isLast {
-		m.record.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
+	case m.cfg.ExitEndsCommand && m.state == Stopping:
+		r.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
 		m.do(WarnOutOfReach)
 		m.finish()
 	}
@@ -76,8 +75,8 @@ func (m *Machine) onExit(e Event) {
 		m.noteHoldEnd(ChildExit)
 	}
 	m.record.Exit, m.record.ExitedAt = e, m.now
-	m.due[stepStart] = time.Time{}
-	m.due[killAfter] = time.Time{}
+	m.cancel(stepStart)
+	m.cancel(killAfter)
 	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.TermGroup {
 		m.doWith(TermGroup, to)
 	}
@@ -88,7 +87,7 @@ func (m *Machine) onExit(e Event) {
 	}
 	m.state = Lingering
 	m.due[lingerEnd] = end
-	m.signalRemaining()
+	m.lookAgain()
 }
 
 // finish enters Gone and exits, with the final report if there was a stop.
@@ -96,15 +95,19 @@ func (m *Machine) finish() {
 	r := &m.record
 	switch {
 	case r.TriggeredAt.IsZero():
-	case m.reported:
+	case m.cfg.StopsBeside && len(r.Sent) > 0: // the signal was reported before it was sent
 		m.do(ReportLate)
 	default:
 		m.do(ReportEnd)
 	}
-	if !m.due[onStopKill].IsZero() {
+	if m.awaits(onStopKill) {
 		m.do(KillOnStop)
 	}
+	m.exit()
+}
+
+func (m *Machine) exit() {
 	m.state = Gone
 	clear(m.due[:])
-	m.actions = append(m.actions, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
+	m.actions = append(m.actions, Action{Verb: Exit, Code: m.record.ExitStatus()})
 }

@@ -9,14 +9,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// kinds are the events without a signal's name.
-var kinds = map[string]stop.Kind{
-	"tick": stop.Tick, "started": stop.CommandStarted, "stopped": stop.CommandStopped, "continued": stop.CommandContinued,
-	"exit": stop.CommandExited, "killed": stop.CommandExited, "orphan": stop.OrphanReaped, "childless": stop.NoChildren,
-	"hold": stop.PreStop, "on-stop": stop.OnStopEnded, "refused": stop.Refused, "sample": stop.Sampled,
-	"sent-below": stop.SentBelow, "below-ended": stop.BelowEnded, "none-at-work": stop.NoneAtWork,
-}
-
 // ParseEvent reads an event:
 //
 //	NAME              a signal to lameduck, from outside of the container
@@ -29,20 +21,26 @@ var kinds = map[string]stop.Kind{
 //	                  "stale" and "waiting" (for others)
 //	refused [NAME]    the kernel refuses a signal
 //
-// and tick, started, childless, hold, on-stop, sent-below, below-ended and none-at-work.
+// and tick, started, childless, hold, on-stop, sent-below and none-at-work.
 func ParseEvent(text string) (e stop.Event, err error) {
 	word, rest, _ := strings.Cut(text, " ")
-	kind, known := kinds[word]
-	e.Kind = kind
+	e.Kind = stop.SignalArrived
+	for kind := stop.Tick; kind <= stop.NoneAtWork; kind++ {
+		if name, _, _ := strings.Cut(stop.Event{Kind: kind}.String(), " "); name == word {
+			e.Kind = kind
+		}
+	}
 	switch {
-	case !known:
-		e.Kind = stop.SignalArrived
+	case word == "killed":
+		e.Kind = stop.CommandExited
+		e.Signal, err = sig.Parse(rest)
+	case e.Kind == stop.SignalArrived:
 		e.Signal, err = sig.Parse(word)
 	case word == "exit":
 		e.Code, err = strconv.Atoi(rest)
-	case kind == stop.CommandExited, kind == stop.CommandStopped, kind == stop.Refused && rest != "":
+	case e.Kind == stop.CommandStopped, e.Kind == stop.Refused && rest != "":
 		e.Signal, err = sig.Parse(rest)
-	case kind == stop.Sampled:
+	case e.Kind == stop.Sampled:
 		err = parseSample(&e, strings.Fields(rest))
 	}
 	return e, err
