@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -45,17 +43,11 @@ func lameduck(argv0 string, args, env []string) int {
 
 // hintAbout returns what may have been meant by a command that does not exist, or "".
 func hintAbout(command string) string {
-	switch first, _ := utf8.DecodeRuneInString(command); {
-	case cli.IsSubcommand(command):
-		return "a subcommand has to be the first word, before any flag"
-	case command == "lint":
-		return "the linter is another program, lameduck-lint"
-	case cli.Meant(command) != "":
-		return "did you mean lameduck " + cli.Meant(command) + "?"
+	switch meant := cli.Meant(command); {
+	case meant != "":
+		return "did you mean lameduck " + meant + "?"
 	case strings.Contains(command, " "):
 		return "no shell splits it into words: make each word an item of its own"
-	case unicode.Is(unicode.Pd, first) && first != '-':
-		return "it begins with a dash that is no hyphen: type -"
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -54,11 +53,6 @@ func (l *Line) Config() (shim.Config, error) {
 	}
 	var warnings []string
 	for _, g := range l.given {
-		_, err := time.ParseDuration(g.Text)
-		if g.Name == "grace-period" && cfg.GracePeriod > time.Hour && err != nil {
-			warnings = append(warnings,
-				fmt.Sprintf("%v is more than an hour: a number without a unit is in seconds", g))
-		}
 		need := g.Tag.Get("needs")
 		met, without, remedy := isMet(need, &cfg)
 		vain := fmt.Errorf("%v has no effect %s", g, without)

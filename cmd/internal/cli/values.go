@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -178,8 +177,7 @@ func ParsePreset(text string) (string, error) {
 		names = append(append(names, p.Aliases...), p.Name)
 	}
 	remedy := "give that of the server that gets the signal, or auto"
-	image, _, _ := strings.Cut(path.Base(text), ":") // nginx:1.29
-	if near := nearest(image, names); near != "" && !slices.Contains(otherServers, text) {
+	if near := nearest(text, names); near != "" && !slices.Contains(otherServers, text) {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
 	return "", fmt.Errorf("unknown preset %q: %s (lameduck presets lists them)", text, remedy)
