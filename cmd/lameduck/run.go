@@ -121,9 +121,17 @@ func holdAnyway(line *cli.Line, args, env []string, err error) int {
 
 // runDropin is lameduck under another name.
 func runDropin(d *dropin, args, env []string) int {
-	code, err := startDropin(d, args, env)
+	cfg, f, err := d.config(args, env)
+	if text, fd, ok := d.answer(&f); ok {
+		return answerOn(fd, text)
+	}
 	if err == nil {
-		return code
+		warnIfDoubled(&cfg)
+		code, failed := shim.Run(cfg)
+		if failed == nil {
+			return code
+		}
+		err = failed
 	}
 	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
 	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
@@ -132,16 +140,4 @@ func runDropin(d *dropin, args, env []string) int {
 		return exitDropin
 	}
 	return d.startCode(start)
-}
-
-func startDropin(d *dropin, args, env []string) (int, error) {
-	cfg, f, err := d.config(args, env)
-	if text, fd, ok := d.answer(&f); ok {
-		return answerOn(fd, text), nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	warnIfDoubled(&cfg)
-	return shim.Run(cfg)
 }
