@@ -71,7 +71,7 @@ func (s *stop) subjects() (list []*subject) {
 func (a *subject) fit(e entry) bool {
 	for field, want := range e {
 		path, isNot := strings.CutPrefix(field, "not ")
-		if field == "rule" || field == "says" {
+		if field == "says" {
 			continue
 		}
 		fact, isKnown := a.facts[path]
