@@ -12,10 +12,10 @@ func judge(stops []*stop) (found []finding) {
 		for _, e := range rules {
 			rule = cmp.Or(e["name"], rule)
 			for _, a := range subjects {
-				if e["Of"] == "" || a.facts[rule] != "" || !a.fit(e) {
+				if e["Of"] == "" || a.decided[rule] || !a.fit(e) {
 					continue
 				}
-				a.facts[rule] = "decided"
+				a.decided[rule] = true
 				f := finding{Rule: rule, Object: s.object, Container: s.Name.text}
 				f.Line, f.Text = cmp.Or(a.line, s.Name.line, 1), oneLine(fill(e["says"], a))
 				if f.Text != "" && !slices.Contains(found, f) {
