@@ -129,7 +129,7 @@ func readWord(word string, flags []*kong.Flag) (list []Given, valueFollows bool,
 		}
 		return []Given{{Flag: f, Text: value}}, !attached && !f.IsBool(), nil
 	}
-	if len(name) > 2 && name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
+	if name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
 		return nil, !attached, unknown(name)
 	}
 	for rest := word[1:]; rest != ""; {

@@ -260,7 +260,7 @@ func parseOnStop(text string) (on shim.OnStop, err error) {
 		return on, err
 	}
 	on.Command, err = parseCommand(text)
-	if err == nil && len(on.Command) == 1 && looksLikeSignal(on.Command[0]) {
+	if len(on.Command) == 1 && looksLikeSignal(on.Command[0]) {
 		on.Signal, err = parseSignal(on.Command[0])
 		on.Command = nil
 	}
