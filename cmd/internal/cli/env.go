@@ -32,12 +32,9 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 	}
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
-		if !isVariable || !strings.HasPrefix(name, Prefix) { // getenv(3) finds no entry without "="
-			l.Env = append(l.Env, entry)
-			continue
-		}
 		i := slices.Index(known, name)
 		switch {
+		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
 		case i >= 0 && slices.Contains(l.flags, all[i]) && !isAddress(value):
 			ours = append(ours, entry)
 			continue
