@@ -16,17 +16,10 @@ type command struct {
 	args       []word
 	Subcommand string // of lameduck, before args
 	unclear    bool   // words that only the shell knows are left out, with those behind them
-	always     bool   // nothing keeps the script from the command
+	always     bool   // nothing keeps the scripts from the command
 	text       string // as it stands in a script, if words are left out
-	front
-}
 
-func (c *command) words() []word { return append([]word{c.Program}, c.args...) }
-
-func (c *command) String() string { return cmp.Or(c.text, strings.Join(texts(c.words()), " ")) }
-
-// front is what stays in front of a command.
-type front struct {
+	// What stays in front of the command.
 	Init     string   // the name of an init, or ""
 	Group    bool     // the init signals the process group
 	Rewrites string   // by the init
@@ -35,6 +28,10 @@ type front struct {
 	Traps    bool     // the script may have a handler for the stop signal
 	scripts  []string // in which the command is
 }
+
+func (c *command) words() []word { return append([]word{c.Program}, c.args...) }
+
+func (c *command) String() string { return cmp.Or(c.text, joined(c.words())) }
 
 const (
 	// inits are the programs that lameduck replaces, by the name too.
@@ -55,27 +52,29 @@ const (
 
 // commandsIn returns what the words of a container or a hook run: one command, or the commands of
 // a script, behind inits and programs that execute their arguments.
-func (c *container) commandsIn(words []word) []command { return c.behind(front{}, words) }
+func (c *container) commandsIn(words []word) []command { return c.behind(command{always: true}, words) }
 
-func (c *container) behind(f front, words []word) (list []command) {
+// behind is commandsIn for words with something in front.
+func (c *container) behind(of command, words []word) (list []command) {
 	if len(words) == 0 {
 		return nil
 	}
-	front := through.compile().FindString(strings.Join(texts(words), " "))
+	front := through.compile().FindString(joined(words))
 	if n := strings.Count(front, " "); 0 < n && n < len(words) && words[n].isPlain() {
 		if inits.matches(words[0].text) {
 			variables := fmt.Sprint(c.Env)
-			f.Init, f.Rewrites = words[0].Base(), rewrites.compile().FindString(front)
-			f.Group = groups.matches(front) || tiniGroups.matches(variables) ||
-				f.Init == "dumb-init" && !singles.matches(front) && !dumbInitSingles.matches(variables)
+			of.Init, of.Rewrites = words[0].Base(), rewrites.compile().FindString(front)
+			of.Group = groups.matches(front) || tiniGroups.matches(variables) ||
+				of.Init == "dumb-init" && !singles.matches(front) && !dumbInitSingles.matches(variables)
 		}
-		return c.behind(f, words[n:])
+		return c.behind(of, words[n:])
 	}
-	program, args := words[0], words[1:]
+	of.Program, of.args = words[0], words[1:]
+	args := of.args
 	first := max(0, slices.IndexFunc(args, word.isPlain))
-	shell, line := program.Base(), program.line
+	shell, line := of.Program.Base(), of.Program.line
 	var script string
-	isFile, isShell := true, shells.matches(program.text) && len(args) > 0
+	isFile, isShell := true, shells.matches(of.Program.text) && len(args) > 0
 	switch {
 	case isShell && scriptFlag.matches(args[max(first-1, 0)].text):
 		script, isFile = args[first].text, false
@@ -86,23 +85,27 @@ func (c *container) behind(f front, words []word) (list []command) {
 		script = c.File(args[first].text)
 		args = args[first+1:]
 	default:
-		if text := c.File(program.text); hashBang.matches(text) {
+		if text := c.File(of.Program.text); hashBang.matches(text) {
 			script = text
 		}
 	}
 	if script == "" && shell != "lameduck" {
 		isOurs := func(w word) bool { return w.Base() == "lameduck" }
 		if i := slices.IndexFunc(args, isOurs); i >= 0 && areOurs(args[i+1:]) {
-			return c.behind(f, args[i:]) // the program executes its arguments
+			return c.behind(of, args[i:]) // the program executes its arguments
 		}
 	}
-	if script == "" || slices.Contains(f.scripts, script) { // which may execute itself
-		return []command{{Program: words[0], args: words[1:], always: true, front: f}}
+	if script == "" || slices.Contains(of.scripts, script) { // which may execute itself
+		return []command{of}
 	}
 	calls, traps := parse(script, texts(args))
-	f.Traps, f.scripts = f.Traps || traps, append(slices.Clone(f.scripts), script)
 	for _, call := range calls {
-		f := f
+		f := of
+		f.Traps, f.scripts = of.Traps || traps, append(slices.Clone(of.scripts), script)
+		f.always = of.always && call.always
+		if call.unclear && !of.unclear {
+			f.unclear, f.text = true, call.text
+		}
 		switch {
 		case call.exec:
 		case isFile:
@@ -110,13 +113,7 @@ func (c *container) behind(f front, words []word) (list []command) {
 		default:
 			f.Shell = shell
 		}
-		for _, ran := range c.behind(f, wordsAt(line, call.words)) {
-			ran.always = ran.always && call.always
-			if call.unclear {
-				ran.unclear, ran.text = true, call.text
-			}
-			list = append(list, ran)
-		}
+		list = append(list, c.behind(f, wordsAt(line, call.words))...)
 	}
 	return list
 }
@@ -161,5 +158,5 @@ const (
 
 // areOurs reports whether words are flags, of which only lameduck has one, and a command.
 func areOurs(words []word) bool {
-	return oursBehind.matches(strings.Join(texts(words), " ")) && slices.ContainsFunc(words, word.isPlain)
+	return oursBehind.matches(joined(words)) && slices.ContainsFunc(words, word.isPlain)
 }

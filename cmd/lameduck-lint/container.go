@@ -99,7 +99,7 @@ func (list *variables) UnmarshalYAML(n *yaml.Node) error {
 	}
 	for _, l := range lines {
 		if name, value, isPair := strings.Cut(l.text, "="); isPair {
-			pairs[word{name, l.line}] = word{value, l.line}
+			*list = append(*list, variable{Name: word{name, l.line}, Value: word{value, l.line}})
 		}
 	}
 	for name, value := range pairs {

@@ -101,18 +101,11 @@ func lintFile(file string, named bool, in io.Reader) (kept []finding, err error)
 	return kept, nil
 }
 
-// maxSize is more than a file has: some devices have no end.
-const maxSize = 64 << 20
-
-var errSize = errors.New("larger than 64 MB")
-
-// read returns the text of a file. A FIFO may have no writer, and an empty file in /proc waits for what it reads.
+// read returns the text of a file. A FIFO may have no writer, some devices have no end, and a program that a
+// Dockerfile copies may be large.
 func read(file string, in io.Reader) (text []byte, err error) {
 	if file == stdin {
-		if text, err = io.ReadAll(io.LimitReader(in, maxSize+1)); len(text) > maxSize {
-			err = errSize
-		}
-		return text, err
+		return io.ReadAll(in)
 	}
 	info, err := os.Stat(file)
 	switch {
@@ -120,10 +113,8 @@ func read(file string, in io.Reader) (text []byte, err error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file: give - for standard input")
-	case info.Size() > maxSize:
-		return nil, errSize
-	case info.Size() == 0:
-		return nil, nil
+	case info.Size() > 64<<20:
+		return nil, errors.New("larger than 64 MB")
 	}
 	return os.ReadFile(file)
 }

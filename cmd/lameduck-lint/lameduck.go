@@ -85,7 +85,7 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 		if w.text == "--" || callIn(s.commandsIn(l.command)) != nil {
 			break
 		}
-		if i > 0 && ours.matches(strings.Join(texts(l.command[i:]), " ")) {
+		if i > 0 && ours.matches(joined(l.command[i:])) {
 			l.refused = append(l.refused, finding{Rule: "misplaced-flag", Line: w.line, Text: w.text})
 		}
 	}

@@ -132,8 +132,10 @@ func (m *manifest) add(o *object, platform entry) {
 func platformOf(value any) entry {
 	keys, _ := value.(map[string]any)
 	for _, p := range platforms {
-		if _, isOf := keys[p["top"]]; isOf {
-			return p
+		for top := range strings.FieldsSeq(p["top"]) {
+			if _, isOf := keys[top]; isOf {
+				return p
+			}
 		}
 	}
 	return nil

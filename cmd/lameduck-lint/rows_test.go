@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -108,15 +109,17 @@ func TestTable(t *testing.T) {
 		for _, s := range r.stops(t) {
 			for _, a := range s.subjects() {
 				decided := map[string]bool{}
+				rule := ""
 				for i, e := range rules {
+					rule = cmp.Or(e["name"], rule)
 					for field := range e {
 						path := strings.TrimPrefix(field, "not ")
-						if !there[path] && field != "rule" && field != "says" && field != "name" {
+						if !there[path] && field != "says" && field != "name" {
 							err := template.Must(template.New("").Parse("{{with ."+path+"}}{{end}}")).Execute(io.Discard, a)
 							there[path] = err == nil
 						}
 					}
-					if rule := e["rule"]; rule != "" && !decided[rule] && a.fit(e) {
+					if e["Of"] != "" && !decided[rule] && a.fit(e) {
 						decided[rule], counts[i] = true, true
 					}
 				}
@@ -129,7 +132,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for i, e := range rules {
-		if e["rule"] != "" && !counts[i] {
+		if e["Of"] != "" && !counts[i] {
 			t.Errorf("no row needs %v", e)
 		}
 	}

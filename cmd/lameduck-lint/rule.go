@@ -8,14 +8,14 @@ import (
 // judge returns the findings for stops, in the order of rules.txt.
 func judge(stops []*stop) (found []finding) {
 	for _, s := range stops {
-		subjects := s.subjects()
+		subjects, rule := s.subjects(), ""
 		for _, e := range rules {
-			rule := e["rule"]
+			rule = cmp.Or(e["name"], rule)
 			for _, a := range subjects {
-				if rule == "" || a.facts[rule] != "" || !a.fit(e) {
+				if e["Of"] == "" || a.decided[rule] || !a.fit(e) {
 					continue
 				}
-				a.facts[rule] = "decided"
+				a.decided[rule] = true
 				f := finding{Rule: rule, Object: s.object, Container: s.Name.text}
 				f.Line, f.Text = cmp.Or(a.line, s.Name.line, 1), oneLine(fill(e["says"], a))
 				if f.Text != "" && !slices.Contains(found, f) {

@@ -24,14 +24,14 @@ type subject struct {
 	IsFirst  bool   // of the hook: no command before it takes time
 	IsLast   bool
 
-	line  int
-	facts map[string]string // that were asked for, and the rules that are decided
+	line    int
+	decided map[string]bool // rules
 }
 
 // subjects returns what the blocks of rules.txt judge.
 func (s *stop) subjects() (list []*subject) {
 	add := func(a subject) {
-		a.stop, a.facts = s, map[string]string{}
+		a.stop, a.decided = s, map[string]bool{}
 		if a.Call != nil {
 			a.line = cmp.Or(a.line, a.Call.Program.line)
 		}
@@ -71,15 +71,10 @@ func (s *stop) subjects() (list []*subject) {
 func (a *subject) fit(e entry) bool {
 	for field, want := range e {
 		path, isNot := strings.CutPrefix(field, "not ")
-		if field == "rule" || field == "says" {
+		if field == "says" {
 			continue
 		}
-		fact, isKnown := a.facts[path]
-		if !isKnown {
-			fact = fill("{{with ."+path+"}}{{.}}{{end}}", a)
-			a.facts[path] = fact
-		}
-		if pattern(want).matches(fact) == isNot {
+		if pattern(want).matches(fill("{{with ."+path+"}}{{.}}{{end}}", a)) == isNot {
 			return false
 		}
 	}

@@ -62,5 +62,8 @@ func texts(words []word) (list []string) {
 	return list
 }
 
+// joined returns the texts of words, as a line.
+func joined(words []word) string { return strings.Join(texts(words), " ") }
+
 // oneLine returns a text without the ends of its lines.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

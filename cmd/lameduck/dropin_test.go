@@ -2,8 +2,6 @@ package main
 
 import (
 	_ "embed"
-	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +33,11 @@ func TestDropinConfig(t *testing.T) {
 			base, _ = configAs(name, nil, base.Command)
 		}
 		cfg, err := configAs(name, env, append(args, "--", "command"))
-		got := differences(base, cfg)
+		given := cfg.Env
+		base.Env, cfg.Env, cfg.Texts = nil, nil, nil
+		fields := tables.Differing(base, cfg)
+		slices.Sort(fields)
+		got := strings.Join(fields, " ")
 		if err != nil {
 			got = "refused"
 		}
@@ -43,25 +45,11 @@ func TestDropinConfig(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", line, got, err, want)
 		}
 		for _, entry := range env { // other variables are for the command
-			if ours := strings.HasPrefix(entry, cli.Prefix); err == nil && slices.Contains(cfg.Env, entry) == ours {
-				t.Errorf("%s: the command's environment is %v", line, cfg.Env)
+			if ours := strings.HasPrefix(entry, cli.Prefix); err == nil && slices.Contains(given, entry) == ours {
+				t.Errorf("%s: the command's environment is %v", line, given)
 			}
 		}
 	}
-}
-
-// differences returns the fields of b that differ from the fields of a.
-func differences(a, b shim.Config) string {
-	a.Env, b.Env, b.Texts = nil, nil, nil
-	var fields []string
-	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := range va.NumField() {
-		if x, y := fmt.Sprint(va.Field(i)), fmt.Sprint(vb.Field(i)); x != y {
-			fields = append(fields, va.Type().Field(i).Name+"="+y)
-		}
-	}
-	slices.Sort(fields)
-	return strings.Join(fields, " ")
 }
 
 // TestDropinNames: the names of the inits, alone and as in upstream releases; other names

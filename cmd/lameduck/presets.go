@@ -75,11 +75,11 @@ func explainPreset(p *shim.Preset) string {
 			title = ""
 		}
 	}
-	on := []string{"TERM"}
+	on := "TERM"
 	for _, s := range p.StopSignals {
-		on = append(on, s.String())
+		on += " or " + s.String()
 	}
-	row("sends", "%s on %s", p.Schedule, strings.Join(on, " or "))
+	row("sends", "%s on %s", p.Schedule, on)
 	row("effect", "%s", p.Says)
 	if p.Kept != "" {
 		row("kept", "connections that clients keep: %s", p.Kept)

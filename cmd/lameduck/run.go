@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -45,17 +43,11 @@ func lameduck(argv0 string, args, env []string) int {
 
 // hintAbout returns what may have been meant by a command that does not exist, or "".
 func hintAbout(command string) string {
-	switch first, _ := utf8.DecodeRuneInString(command); {
-	case cli.IsSubcommand(command):
-		return "a subcommand has to be the first word, before any flag"
-	case command == "lint":
-		return "the linter is another program, lameduck-lint"
-	case cli.Meant(command) != "":
-		return "did you mean lameduck " + cli.Meant(command) + "?"
+	switch meant := cli.Meant(command); {
+	case meant != "":
+		return "did you mean lameduck " + meant + "?"
 	case strings.Contains(command, " "):
 		return "no shell splits it into words: make each word an item of its own"
-	case unicode.Is(unicode.Pd, first) && first != '-':
-		return "it begins with a dash that is no hyphen: type -"
 	}
 	return ""
 }
@@ -129,9 +121,17 @@ func holdAnyway(line *cli.Line, args, env []string, err error) int {
 
 // runDropin is lameduck under another name.
 func runDropin(d *dropin, args, env []string) int {
-	code, err := startDropin(d, args, env)
+	cfg, f, err := d.config(args, env)
+	if text, fd, ok := d.answer(&f); ok {
+		return answerOn(fd, text)
+	}
 	if err == nil {
-		return code
+		warnIfDoubled(&cfg)
+		code, failed := shim.Run(cfg)
+		if failed == nil {
+			return code
+		}
+		err = failed
 	}
 	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
 	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
@@ -140,16 +140,4 @@ func runDropin(d *dropin, args, env []string) int {
 		return exitDropin
 	}
 	return d.startCode(start)
-}
-
-func startDropin(d *dropin, args, env []string) (int, error) {
-	cfg, f, err := d.config(args, env)
-	if text, fd, ok := d.answer(&f); ok {
-		return answerOn(fd, text), nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	warnIfDoubled(&cfg)
-	return shim.Run(cfg)
 }

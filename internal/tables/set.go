@@ -69,3 +69,14 @@ func set(at reflect.Value, text string, parse []any) (err error) {
 	}
 	return err
 }
+
+// Differing returns the fields of a struct whose text differs from that in another, as NAME=TEXT.
+func Differing[T any](from, to T) (fields []string) {
+	a, b := reflect.ValueOf(from), reflect.ValueOf(to)
+	for i := range a.NumField() {
+		if text := fmt.Sprint(b.Field(i)); text != fmt.Sprint(a.Field(i)) {
+			fields = append(fields, a.Type().Field(i).Name+"="+text)
+		}
+	}
+	return fields
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -54,22 +53,15 @@ func (l *Line) Config() (shim.Config, error) {
 	}
 	var warnings []string
 	for _, g := range l.given {
-		_, err := time.ParseDuration(g.Text)
-		if g.Name == "grace-period" && cfg.GracePeriod > time.Hour && err != nil {
-			warnings = append(warnings,
-				fmt.Sprintf("%v is more than an hour: a number without a unit is in seconds", g))
-		}
 		need := g.Tag.Get("needs")
 		met, without, remedy := isMet(need, &cfg)
+		if met {
+			continue
+		}
 		vain := fmt.Errorf("%v has no effect %s", g, without)
 		silent := holdIsOff && need != "health"
-		switch {
-		case met:
-			continue
-		case !g.fromEnv && !silent:
+		if !g.fromEnv && !silent {
 			return cfg, &shim.FlagError{Flag: g.Name, Err: vain, Remedy: remedy + ", or leave it out"}
-		case need == "sequence": // a grace period for a whole fleet, of use for the report
-			continue
 		}
 		g.Target.SetZero()
 		if !silent {
@@ -128,9 +120,6 @@ func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
 			"unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
 	case "hold":
 		met = cfg.Holds()
-	case "sequence": // a stop signal does more than pass, or what the command leaves behind has time
-		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0 || !cfg.LingerGiven
-		met = cfg.Holds() || other
 	case "health":
 		return cfg.Health != nil, "alone", "give --health (LAMEDUCK_HEALTH) too"
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	_ "embed"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -53,15 +52,7 @@ func configOf(args, env []string) string {
 	if len(cfg.Command) == 0 {
 		plain.Command = nil
 	}
-	var fields []string
-	for i := range reflect.TypeOf(plain).NumField() {
-		name := reflect.TypeOf(plain).Field(i).Name
-		value := fmt.Sprint(reflect.ValueOf(cfg).Field(i))
-		if value != fmt.Sprint(reflect.ValueOf(plain).Field(i)) {
-			fields = append(fields, name+"="+value)
-		}
-	}
-	return strings.Join(append(fields, said...), " ")
+	return strings.Join(append(tables.Differing(plain, cfg), said...), " ")
 }
 
 //go:embed testdata/configs.txt

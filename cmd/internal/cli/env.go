@@ -32,12 +32,9 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 	}
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
-		if !isVariable || !strings.HasPrefix(name, Prefix) { // getenv(3) finds no entry without "="
-			l.Env = append(l.Env, entry)
-			continue
-		}
 		i := slices.Index(known, name)
 		switch {
+		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
 		case i >= 0 && slices.Contains(l.flags, all[i]) && !isAddress(value):
 			ours = append(ours, entry)
 			continue
@@ -71,10 +68,9 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 //	NAME_PORT_80_TCP_ADDR=10.0.0.1
 func foreign(name, value string, env []string) bool {
 	for _, entry := range slices.Concat(env, []string{"LAMEDUCK_SERVICE_HOST="}) {
-		service, _, isService := strings.Cut(entry, "_SERVICE_HOST=")
-		rest, found := strings.CutPrefix(name, service+"_")
-		isPort := rest == "PORT" || strings.HasPrefix(rest, "PORT_")
-		if isService && found && (isPort || strings.HasPrefix(rest, "SERVICE_")) {
+		service, _, _ := strings.Cut(entry, "_SERVICE_HOST=")
+		rest := strings.TrimPrefix(name, service+"_")
+		if strings.HasPrefix(rest+"_", "PORT_") || strings.HasPrefix(rest, "SERVICE_") {
 			return true
 		}
 	}

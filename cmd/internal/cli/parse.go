@@ -36,13 +36,14 @@ func Parse(name string, args, env []string) (*Line, error) {
 	}
 	l.Command, l.Faults = DropDashes(command), faults
 	l.Help = l.Help || l.HelpAll
-	switch {
-	case len(l.Faults) == 0:
+	if len(l.Faults) == 0 {
 		return l, nil
-	case name == "run":
-		return l, fmt.Errorf("%w (lameduck --help-all lists the flags)", l.Faults[0])
 	}
-	return l, fmt.Errorf("%w (lameduck %s --help lists the flags)", l.Faults[0], name)
+	help := name + " --help"
+	if name == "run" {
+		help = "--help-all"
+	}
+	return l, fmt.Errorf("%w (lameduck %s lists the flags)", l.Faults[0], help)
 }
 
 // newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
@@ -56,7 +57,10 @@ func newParser(flags any, options ...kong.Option) *kong.Kong {
 // flagsOf returns the flags that a command has.
 func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
 	for _, f := range all {
-		of := cmp.Or(f.Tag.Get("of"), commands[f.Group.Key])
+		of := f.Tag.Get("of")
+		if of == "" {
+			of = commands[f.Group.Key]
+		}
 		if slices.Contains(strings.Fields(of), name) {
 			flags = append(flags, f)
 		}
@@ -68,8 +72,8 @@ func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
 
 // read divides args into flags and the command, which begins at "--" ("--" included), or at
-// the first word other than a flag or the value of a flag. A flag with a fault is left out, and so is
-// the value that an unknown flag seems to have. A subcommand runs no command: other words are faults.
+// the first word other than a flag or the value of a flag. A flag with a fault is left out. A
+// subcommand runs no command: other words are faults, or the values of unknown flags.
 func read(args []string, flags []*kong.Flag, name string) (given []Given, command []string, faults []*shim.FlagError) {
 	for len(args) > 0 && (isFlag(args[0]) || name != "run") {
 		word := args[0]
@@ -84,7 +88,7 @@ func read(args []string, flags []*kong.Flag, name string) (given []Given, comman
 		list, valueFollows, fault := readWord(word, flags)
 		hasValue := len(args) > 0 && args[0] != "--" && !isFlag(args[0])
 		switch {
-		case valueFollows && hasValue && (fault == nil || name != "run" || isNumber(args[0])):
+		case valueFollows && hasValue && (fault == nil || name != "run"):
 			if fault == nil {
 				list[len(list)-1].Text = args[0]
 			}
@@ -99,12 +103,6 @@ func read(args []string, flags []*kong.Flag, name string) (given []Given, comman
 		}
 	}
 	return given, args, faults
-}
-
-// isNumber reports whether a word is a value rather than a command.
-func isNumber(word string) bool {
-	_, err := shim.ParseDuration(word)
-	return err == nil
 }
 
 // unknown returns the fault of an unknown flag, so far without a remedy.
@@ -131,7 +129,7 @@ func readWord(word string, flags []*kong.Flag) (list []Given, valueFollows bool,
 		}
 		return []Given{{Flag: f, Text: value}}, !attached && !f.IsBool(), nil
 	}
-	if len(name) > 2 && name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
+	if name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
 		return nil, !attached, unknown(name)
 	}
 	for rest := word[1:]; rest != ""; {
@@ -190,21 +188,17 @@ func IsSubcommand(word string) bool { return slices.Contains(subcommands, word) 
 func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 	var known []string
 	for _, f := range l.flags {
-		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
+		known = append(known, names(f)...)
+	}
+	if l.name == "run" {
+		known = append(known, subcommands...)
 	}
 	near := nearest(unknown, known)
-	word := strings.TrimPrefix(unknown, "--")
-	preset, err := ParsePreset(word)
-	if err == nil && l.name == "run" {
-		near = "--preset=" + preset
-	}
 	switch {
 	case find(flagsOf("run", all), unknown) != nil: // and so not of the subcommand
 		return fmt.Sprintf("lameduck itself has the flag, lameduck %s does not", l.name)
-	case near != "" && word != "hold": // which is near --help
+	case near != "":
 		return fmt.Sprintf("did you mean %s?", near)
-	case IsSubcommand(word):
-		return "a subcommand has to be the first word, without hyphens: lameduck " + word
 	case l.name == "run":
 		return "flags of the command follow the command"
 	}
@@ -212,13 +206,10 @@ func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 }
 
 // ParseOther reads the flags of another program into grammar, a struct for kong, and returns the
-// words that follow the flags. The tag "of" has the programs that have a flag, if not all have it. Long
-// flags may be abbreviated.
+// words that follow the flags. The tag "of" has the programs that have a flag. Long flags may be
+// abbreviated.
 func ParseOther(program string, grammar any, args []string) (rest []string, err error) {
-	flags := slices.DeleteFunc(newParser(grammar).Model.Flags, func(f *kong.Flag) bool {
-		of := strings.Fields(f.Tag.Get("of"))
-		return len(of) > 0 && !slices.Contains(of, program)
-	})
+	flags := flagsOf(program, newParser(grammar).Model.Flags)
 	abbreviate(flags)
 	given, rest, faults := read(args, flags, "run")
 	if len(faults) > 0 {

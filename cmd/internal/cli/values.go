@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -178,8 +177,7 @@ func ParsePreset(text string) (string, error) {
 		names = append(append(names, p.Aliases...), p.Name)
 	}
 	remedy := "give that of the server that gets the signal, or auto"
-	image, _, _ := strings.Cut(path.Base(text), ":") // nginx:1.29
-	if near := nearest(image, names); near != "" && !slices.Contains(otherServers, text) {
+	if near := nearest(text, names); near != "" && !slices.Contains(otherServers, text) {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
 	return "", fmt.Errorf("unknown preset %q: %s (lameduck presets lists them)", text, remedy)
@@ -262,7 +260,7 @@ func parseOnStop(text string) (on shim.OnStop, err error) {
 		return on, err
 	}
 	on.Command, err = parseCommand(text)
-	if err == nil && len(on.Command) == 1 && looksLikeSignal(on.Command[0]) {
+	if len(on.Command) == 1 && looksLikeSignal(on.Command[0]) {
 		on.Signal, err = parseSignal(on.Command[0])
 		on.Command = nil
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,28 +54,16 @@ func SplitWords(text string) (words []string, err error) {
 // maxTypos is the largest number of edits between a mistyped name and the one that was meant.
 const maxTypos = 2
 
-// synonyms are names that others have for what a flag of ours does.
-var synonyms = map[string]string{
-	"grace":                         "grace-period",
-	"port":                          "count-port",
-	"ports":                         "count-port",
-	"sleep":                         "delay",
-	"terminationgraceperiodseconds": "grace-period",
-	"timeout":                       "grace-period",
-	"v":                             "log-level",
-	"verbose":                       "log-level",
-}
-
-// nearest returns the candidate that name probably stands for: a synonym, or the one with the fewest
-// edits, if those are few, or "". Case, the choice of hyphen or underscore, and hyphens and LAMEDUCK in
-// front do not count.
+// nearest returns the candidate that name probably stands for, the one with the fewest edits, if
+// those are few, or "". Case, the choice of hyphen or underscore, and hyphens and LAMEDUCK in front do
+// not count.
 func nearest(name string, candidates []string) (near string) {
 	bare := func(name string) string {
 		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 		return strings.TrimLeft(strings.TrimPrefix(name, "lameduck"), "-")
 	}
-	meant := cmp.Or(synonyms[bare(name)], bare(name))
-	for n := range min(maxTypos, len(name)/2) + 1 {
+	meant := bare(name)
+	for n := range min(maxTypos, len(meant)/2) + 1 {
 		for _, c := range candidates {
 			if isNear(meant, bare(c), n) {
 				return c

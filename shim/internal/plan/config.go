@@ -35,7 +35,7 @@ type Config struct {
 	// The condition that ends the hold after the floor.
 	Until stop.Reason `group:"Hold:" short:"u" type:"condition"`
 	// 0: assumed from Env.
-	GracePeriod time.Duration `group:"Hold:" of:"run hold watch" type:"grace" needs:"sequence"`
+	GracePeriod time.Duration `group:"Hold:" of:"run hold watch" type:"grace"`
 	// The ceiling; 0: from the grace period.
 	MaxDelay time.Duration `group:"Hold:" type:"length" needs:"hold"`
 	// Paths: hold while any of them exists.

@@ -2,12 +2,12 @@ package preset
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
@@ -46,41 +46,44 @@ func TestPresetTable(t *testing.T) {
 	}
 }
 
+// filled returns a template filled in from each preset.
+func filled(t *testing.T, text string) string {
+	t.Helper()
+	each := template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join}).Parse("{{range .}}" + text + "{{end}}"))
+	var out strings.Builder
+	if err := each.Execute(&out, All()); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// block is a block of presets.txt.
+const block = `
+name: {{.Name}}
+{{with .Aliases}}aliases: {{join . " "}}
+{{end}}{{with .Programs}}programs: {{join . " "}}
+{{end}}{{range .StopSignals}}stopsignal: {{.}}
+{{end}}{{with .Schedule}}schedule: {{.}}
+{{end}}{{range .Exit}}exit: {{.From}}
+{{end}}says: {{.Says}}
+{{with .Caveat}}caveat: {{.}}
+{{end}}source: {{.Source}}
+{{with .Kept}}kept: {{.}}
+{{end}}{{if or .Proven .GroupCuts .ClosesKept}}marks:
+{{- if .Proven}} proven{{end}}{{if .GroupCuts}} group-cuts{{end}}{{if .ClosesKept}} closes-kept{{end}}
+{{end}}`
+
 // TestPresetText: no line of presets.txt is lost.
 func TestPresetText(t *testing.T) {
-	var blocks []string
-	for _, p := range All() {
-		var block strings.Builder
-		add := func(name string, words ...string) {
-			if value := strings.Join(words, " "); value != "" {
-				fmt.Fprintf(&block, "%s: %s\n", name, value)
-			}
-		}
-		add("name", p.Name)
-		add("aliases", p.Aliases...)
-		add("programs", p.Programs...)
-		for _, s := range p.StopSignals {
-			add("stopsignal", s.String())
-		}
-		add("schedule", p.Schedule.String())
-		for _, code := range p.Exit {
-			add("exit", strings.TrimSuffix(strings.TrimPrefix(code.String(), "stop:"), ":0"))
-		}
-		add("says", p.Says)
-		add("caveat", p.Caveat)
-		add("source", p.Source)
-		add("kept", p.Kept)
-		var marks []string
-		for i, isSet := range []bool{p.Proven, p.GroupCuts, p.ClosesKept} {
-			if isSet {
-				marks = append(marks, []string{"proven", "group-cuts", "closes-kept"}[i])
-			}
-		}
-		add("marks", marks...)
-		blocks = append(blocks, block.String())
-	}
-	if got := strings.Join(blocks, "\n"); got != text {
+	if got := filled(t, block); got != "\n"+text {
 		t.Errorf("it is read as\n%s", got)
+	}
+	for _, p := range All() {
+		for _, code := range p.Exit {
+			if code.To != 0 || !code.Stopped {
+				t.Errorf("%s: exit code %v", p.Name, code)
+			}
+		}
 	}
 }
 
@@ -220,8 +223,9 @@ func TestPresetDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := withRows(t, string(page), "server | sent", documented())
-	want = withRows(t, want, "server | closes kept connections", documentedKept())
+	want := withRows(t, string(page), "server | sent", filled(t, "| {{.Name}}{{with .Aliases}} ({{join . `, `}}){{end}}{{if not .Proven}}\\*{{end}} | `{{.Schedule}}` | "+
+		"{{.Says}}{{with .Caveat}}. **Caveat:** {{.}}{{end}} |\n"))
+	want = withRows(t, want, "server | closes kept connections", filled(t, "{{if .Kept}}| {{.Name}} | {{if .ClosesKept}}yes{{else}}no{{end}} | {{.Kept}} |\n{{end}}"))
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -239,38 +243,4 @@ func withRows(t *testing.T, page, titles, rows string) string {
 		t.Fatalf("no table %q", titles)
 	}
 	return table.ReplaceAllString(page, "${1}"+rows+"\n")
-}
-
-// documentedKept returns what the presets' servers do with kept connections, in Markdown.
-func documentedKept() string {
-	var rows strings.Builder
-	for _, p := range All() {
-		closes := "no"
-		if p.ClosesKept {
-			closes = "yes"
-		}
-		if p.Kept != "" {
-			fmt.Fprintf(&rows, "| %s | %s | %s |\n", p.Name, closes, p.Kept)
-		}
-	}
-	return rows.String()
-}
-
-// documented returns the table of presets in Markdown.
-func documented() string {
-	var rows strings.Builder
-	for _, p := range All() {
-		name, says := p.Name, p.Says
-		if len(p.Aliases) > 0 {
-			name += " (" + strings.Join(p.Aliases, ", ") + ")"
-		}
-		if !p.Proven {
-			name += "\\*"
-		}
-		if p.Caveat != "" {
-			says += ". **Caveat:** " + p.Caveat
-		}
-		fmt.Fprintf(&rows, "| %s | `%s` | %s |\n", name, p.Schedule, says)
-	}
-	return rows.String()
 }
