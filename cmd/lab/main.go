@@ -4,13 +4,20 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
+	"slices"
+	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
 
@@ -31,7 +38,7 @@ const usage = `usage: lab COMMAND [flags]
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
 
-var commands = stage.Commands{
+var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"rollout": rollout.Run,
 	"kept":    truth.Kept,
 	"bench":   bench.Run,
@@ -40,11 +47,35 @@ var commands = stage.Commands{
 	"truth":   truth.Run,
 }
 
+// roles are the programs that the commands start. They have their own handlers of signals: a server
+// shall die on TERM.
+var roles = map[string]func(args []string) error{
+	"serve": peers.Serve,
+	"play":  truth.Play,
+}
+
 func main() {
-	args := os.Args[1:]
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
-		fmt.Print(usage)
-		return
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
 	}
-	stage.Main(args, commands, stage.Roles{"rollout": rollout.Roles, "truth": truth.Roles})
+}
+
+func run(args []string) error {
+	if len(args) == 0 || slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
+		fmt.Print(usage)
+		return nil
+	}
+	if role := roles[args[0]]; role != nil {
+		return role(args[1:])
+	}
+	command := commands[args[0]]
+	if command == nil {
+		return fmt.Errorf("unknown command %q: see lab help", args[0])
+	}
+	// SIGPIPE too: when the reader of the output goes away, namespaces and files remain
+	// to be cleaned up.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	defer stop()
+	return command(ctx, args[1:], os.Stdout)
 }

@@ -2,9 +2,11 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -24,9 +26,9 @@ func TestKinds(t *testing.T) {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			for _, body := range []string{"", "duck"} {
-				for _, keep := range []bool{false, true} {
+				for conns := range 2 {
 					addr, requests := serveEach(t, serve)
-					c := &Client{Addr: addr, Keep: keep}
+					c := NewClient(conns, to(addr))
 					if got := c.HTTP("/", body, time.Now().Add(500*time.Millisecond)); got != want {
 						t.Errorf("kind %q, want %q", got, want)
 					}
@@ -38,38 +40,45 @@ func TestKinds(t *testing.T) {
 			}
 		})
 	}
-	if got := KindOf(0, func() error { _, err := Dial("127.0.0.1:1", time.Unix(1, 0)); return err }()); got != Timeout {
-		t.Errorf("a late connection is of kind %q", got)
+	for deadline, want := range map[time.Time]Kind{time.Unix(1, 0): Timeout, time.Now().Add(time.Minute): Refused} {
+		if got := NewClient(0, to("127.0.0.1:1")).HTTP("/", "", deadline); got != want {
+			t.Errorf("a connection is %q, want %q", got, want)
+		}
 	}
-	server := serve(t)
-	server.Close()
-	c := &Client{Addr: server.Addr().String()}
-	if got := c.HTTP("/", "", time.Now().Add(time.Second)); got != Refused {
-		t.Errorf("kind %q, want %q", got, Refused)
+}
+
+// to returns what connects to an address.
+func to(addr string) Dial {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 }
 
 // TestPool: a pool opens a connection for each request until the pool is full, and then uses the
-// connections in turn. A closed connection is replaced, and connections that are not kept are not
+// connections in turn. Closed connections are replaced, and connections that are not kept are not
 // used again.
 func TestPool(t *testing.T) {
-	const size = 3
-	for _, c := range []*Client{{Keep: true}, {Ports: true}, {Keep: true, Conns: size}} {
-		server := serve(t)
-		picked := 0
-		c.Pick = func() string { picked++; return server.Addr().String() }
-		for i, want := range map[bool][]int{true: {max(1, c.Conns), max(1, c.Conns) + 1}, false: {6, 12}}[c.Keep] {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	for size, want := range map[int][]int{0: {6, 12}, 3: {3, 6}} {
+		var opened []net.Conn
+		c := NewClient(size, func(ctx context.Context, network, _ string) (net.Conn, error) {
+			conn, err := to(server.Listener.Addr().String())(ctx, network, "")
+			opened = append(opened, conn)
+			return conn, err
+		})
+		for _, want := range want {
 			for range 6 {
 				if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered {
 					t.Fatal(got)
 				}
 			}
-			if picked != want || c.Keep && len(c.idle) != max(1, c.Conns) {
-				t.Errorf("%d connections, %d idle, want %d", picked, len(c.idle), want)
+			if len(opened) != want {
+				t.Errorf("%d connections, want %d", len(opened), want)
 			}
-			if c.Keep && i == 0 {
-				(<-server.accepted).Close()
-				for end := time.Now().Add(5 * time.Second); !c.idle[0].Gone(); time.Sleep(time.Millisecond) {
+			server.CloseClientConnections()
+			for _, conn := range opened {
+				for end := time.Now().Add(5 * time.Second); !NewConn(conn).Ended(); time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {
 						t.Fatal("a closed connection looks open")
 					}
@@ -78,37 +87,6 @@ func TestPool(t *testing.T) {
 		}
 		c.Close()
 	}
-}
-
-// counted is a server that sends its connections.
-type counted struct {
-	*Server
-	accepted chan net.Conn
-}
-
-func serve(t *testing.T) counted {
-	server, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := counted{server, make(chan net.Conn, 20)}
-	server.Listener = counting{server.Listener, c.accepted}
-	go server.Serve()
-	t.Cleanup(func() { server.Close() })
-	return c
-}
-
-type counting struct {
-	net.Listener
-	accepted chan net.Conn
-}
-
-func (c counting) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
-	if err == nil {
-		c.accepted <- conn
-	}
-	return conn, err
 }
 
 // serveEach reads a request from each connection, does serve, and closes.

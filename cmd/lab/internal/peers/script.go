@@ -27,11 +27,16 @@ var ServerEnd = net.IPv4(10, 9, 0, 2)
 //go:embed scripts
 var scripts embed.FS
 
-// Script returns the script that becomes a server, for sh -ec in a folder of its own with a
-// certificate. Its variables: HOST, the address to listen on, or "" for all; UPSTREAM, the server
-// behind proxies; LAB, the laboratory; SHARED, a folder for what several servers need. A line
-// "# include PART" stands for what servers have in common.
-func Script(server string) string {
+// Script returns the words that become a server, in a folder of its own with a certificate. The
+// variables of the script: HOST, the address to listen on, or "" for all; UPSTREAM, the server
+// behind proxies; LAB, the laboratory, whose servers take a PORT; SHARED, a folder for what several
+// servers need.
+func Script(server []string) []string {
+	return append([]string{"sh", "-ec", script(server[0])}, server...)
+}
+
+// script returns a script, in which a line "# include PART" stands for what servers have in common.
+func script(server string) string {
 	return include.ReplaceAllStringFunc(read(server+".sh"), func(line string) string {
 		return read(strings.Fields(line)[2])
 	})
@@ -45,7 +50,7 @@ func read(name string) string { return string(must.Get(scripts.ReadFile("scripts
 // of a server's script has the names of its programs, patterns of the files it needs, and
 // "other-users" if it needs another than root.
 func Missing(row *plays.Row, others ...string) (lacking []string) {
-	first, _, _ := strings.Cut(Script(row.Server[0]), "\n")
+	first, _, _ := strings.Cut(script(row.Server[0]), "\n")
 	needs := append(strings.Fields(first)[2:], others...)
 	for _, p := range row.Plays {
 		if program, known := programs[p.Protocol]; known {

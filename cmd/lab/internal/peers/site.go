@@ -1,12 +1,12 @@
 package peers
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -66,20 +66,7 @@ func (p *site) do(method, path, key string, body io.Reader) error {
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	return finish(p.http.Do(request))
-}
-
-// finish reads an answer to its end.
-func finish(answer *http.Response, err error) error {
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", answer.StatusCode)
-	}
-	_, err = io.Copy(io.Discard, answer.Body)
-	return err
+	return load.Finish(p.http.Do(request))
 }
 
 // download reads so many bytes of an answer each period.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -179,9 +179,8 @@ func (n *nginx) reload() {
 	n.generation++
 	n.save()
 	must.Do(n.Process.Signal(syscall.SIGHUP))
-	c := &load.Client{Addr: n.addr}
 	must.Be(must.Soon(patience, func() bool {
-		return c.HTTP(fmt.Sprint("/generation/", n.generation), "", time.Now().Add(patience)) == load.Answered
+		return load.Finish(http.Get(fmt.Sprintf("http://%s/generation/%d", n.addr, n.generation))) == nil
 	}), "nginx does not reload")
 }
 

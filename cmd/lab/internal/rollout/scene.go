@@ -3,8 +3,6 @@ package rollout
 import (
 	"embed"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -59,7 +57,7 @@ type server struct {
 	name     string
 	scene    scene
 	balancer string
-	runs     string
+	runs     []string // a script of package peers, and its arguments
 	graceful syscall.Signal
 	min, max time.Duration // how long a request takes
 	rate     float64       // requests a second
@@ -72,7 +70,7 @@ var servers = readServers()
 func readServers() (all []*server) {
 	for _, cells := range rows("servers.txt") {
 		takes := strings.Fields(cells[5])
-		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3],
+		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: strings.Fields(cells[3]),
 			graceful: unix.SignalNum("SIG" + cells[4]), min: duration(takes[0]), max: duration(takes[1]),
 			grace: duration(cells[7]), words: strings.Fields(cells[8])}
 		fmt.Sscan(cells[6], &s.rate)
@@ -96,35 +94,3 @@ func (s *server) is(cell string) bool {
 func serverOf(name string) *server {
 	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.name == name })]
 }
-
-// command returns the command line of a replica at an address. dir is the replica's alone.
-func (s *server) command(dir, addr string) []string {
-	path := filepath.Join(dir, s.runs+".conf")
-	switch s.runs {
-	case "haproxy":
-		must.Do(os.WriteFile(path, fmt.Appendf(nil, haproxyApp, addr), 0o644))
-		return []string{"haproxy", "-W", "-db", "-f", path}
-	case "nginx":
-		must.Do(os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, fmt.Sprintf(nginxApp, addr)), 0o644))
-		return []string{"nginx", "-c", path}
-	}
-	return []string{must.Get(os.Executable()), "rollout", "serve", s.runs, addr}
-}
-
-const haproxyApp = `
-defaults
-    mode http
-    timeout client 30s
-    timeout connect 5s
-    timeout server 30s
-frontend web
-    bind %s
-    http-request return status 200 content-type text/plain string served
-`
-
-const nginxApp = `
-    server {
-        listen %s;
-        location / { return 200 served; }
-    }
-`

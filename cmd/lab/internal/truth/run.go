@@ -19,9 +19,6 @@ import (
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
-// Roles are the programs of the tables, by the first argument.
-var Roles = map[string]func(args []string) error{"serve": peers.Serve, "play": playTrial}
-
 // Run plays the cases of args, and writes to out when the holds have ended.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	return run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) error { return printEnded(out, rows, quick) })
@@ -70,8 +67,8 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	return cmp.Or(ctx.Err(), print(rows, *quick))
 }
 
-// playTrial plays one trial: args are the name of a case, and a folder.
-func playTrial(args []string) error {
+// Play plays one trial: args are the name of a case, and a folder.
+func Play(args []string) error {
 	c := plays.Find(args[0])
 	if c == nil {
 		return fmt.Errorf("no case %q", args[0])

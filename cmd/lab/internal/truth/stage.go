@@ -87,7 +87,7 @@ func (t *trial) start(dir, host string, command func(context.Context, ...string)
 	shared := filepath.Dir(t.dir)
 	variables := []string{"HOME=" + dir, "LAB=" + shared + "/lab", "HOST=" + host, "UPSTREAM=" + t.upstream(),
 		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port)}
-	words := slices.Concat(init, []string{"sh", "-ec", peers.Script(server[0])}, server)
+	words := append(init, peers.Script(server)...)
 	if t.c.Unprivileged {
 		shared = t.dir
 		must.Do(os.Chown(dir, nobody, nobody))
