@@ -31,7 +31,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := stage.Enter(stage.All, false)
+	dir, err := stage.Enter(ctx, stage.All)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (f findings) judge(out io.Writer) error {
 		fmt.Fprintf(out, mark+"  "+format+"\n", args...)
 	}
 	for _, cells := range rows("claims.txt") {
-		in, name, servers, figure, bound, other := scene(cells[0]), cells[1], cells[2], cells[3], cells[4], cells[6]
+		in, name, servers, figure, bound, other := cells[0], cells[1], cells[2], cells[3], cells[4], cells[6]
 		p, than := f.part(in, name, servers), f.part(in, other, servers)
 		if p.Stops == 0 || other != "" && than.Stops == 0 {
 			continue
@@ -34,7 +34,7 @@ func (f findings) judge(out io.Writer) error {
 			holds = is >= limit
 		}
 		say(holds, "%s, %s: %s: %s %.3g, %s %.3g of %d requests in %d stops",
-			in, cmp.Or(servers, "all"), name, figure, is, bound, limit, p.requests, p.Stops)
+			in, cmp.Or(servers, "all"), name, figure, is, bound, limit, p.Requests, p.Stops)
 	}
 	f.judgeWatch(say)
 	stalled := 0

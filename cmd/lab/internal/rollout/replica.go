@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
@@ -35,9 +36,14 @@ func (t *trial) start(ctx context.Context) *replica {
 		network, port, command = "127.0.0", 20000+number, stage.Command
 	}
 	r := &replica{host: network + ".2", port: port, slot: len(t.replicas) + 1}
-	cmd := command(ctx, t.contender.command(t.o, t.server, peers.Script(t.server.runs))...)
+	words := slices.Concat(t.before(), peers.Script(t.server.runs))
+	if t.contender.holds() {
+		words[0] = t.o.lameduck
+	}
+	cmd := command(ctx, words...)
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Env, "LAB="+must.Get(os.Executable()), "HOST="+r.host, fmt.Sprint("PORT=", port), "UPSTREAM=127.0.0.1:9")
+	cmd.Env = append(cmd.Env, "LAMEDUCK_LOG_FORMAT=json", "LAB="+must.Get(os.Executable()),
+		"HOST="+r.host, fmt.Sprint("PORT=", port), "UPSTREAM=127.0.0.1:9") // nobody's
 	if dir != "" {
 		peers.WriteCertificate(dir)
 	}

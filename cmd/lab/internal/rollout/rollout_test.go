@@ -21,7 +21,7 @@ func played(text string) (all findings) {
 	for _, cells := range plays.Rows(text) {
 		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0]), Stalled: cells[5] == "stalled"}
 		for range 4 {
-			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(duration(cells[4])), Killed: cells[5] == "killed"})
+			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(plays.Duration(cells[4])), Killed: cells[5] == "killed"})
 		}
 		if failed, _ := strconv.Atoi(cells[3]); failed > 0 {
 			t.Stops[0].Failed = map[load.Kind]int{load.Kind(cells[2]): failed}

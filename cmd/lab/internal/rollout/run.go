@@ -17,9 +17,8 @@ import (
 
 // options is the command line.
 type options struct {
-	scenes    []scene
+	demo      bool
 	repeat    int
-	jobs      int // trials at a time
 	stops     int // in a trial, at most
 	run       string
 	quick     bool // only what the claims are about
@@ -44,11 +43,11 @@ func (o *options) folder() (number int, dir string) {
 
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: rollouts, repeat: 2, jobs: 10, stops: 4}
+	o := &options{repeat: 2, stops: 4}
 	return o.main("rollout", args, out, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
-		o.dir = must.Get(stage.Enter(stage.All, true))
+		o.dir = must.Get(stage.Enter(ctx, stage.All))
 		f := o.plan()
 		must.Do(o.playAll(ctx, f, func() { fmt.Fprint(os.Stderr, ".") }))
 		f.print(out)

@@ -14,7 +14,7 @@ import (
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
-//go:embed rows pictures
+//go:embed rows texts
 var files embed.FS
 
 // rows returns the cells of an embedded table.
@@ -22,31 +22,24 @@ func rows(name string) [][]string {
 	return plays.Rows(string(must.Get(files.ReadFile("rows/" + name))))
 }
 
-func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }
+// scene is a row of scenes.txt.
+type scene struct {
+	name  string
+	jobs  int    // trials at a time
+	best  string // lameduck's contender in the chart
+	Title string
+}
 
-// scene is a group of servers with a common table: failures mean the same in all of the
-// group, and the same contenders play.
-type scene string
+// demo is the scene of lab demo. The others are those of lab rollout.
+const demo = "demo"
 
-const (
-	steady scene = "steady" // dense traffic behind balancers that let go
-	kept   scene = "kept"   // clients that never let go of connections
-	calls  scene = "calls"  // the same with gRPC
-	closes scene = "closes" // the same, of a server that closes them at its end
-	sparse scene = "sparse" // thin traffic
+var scenes = readScenes()
 
-	demo scene = "demo" // one stop, without privileges and other programs
-)
-
-// rollouts are the scenes of lab rollout.
-var rollouts = []scene{steady, kept, calls, closes, sparse}
-
-var titles = map[scene]string{
-	steady: "steady traffic, balancers that let go",
-	kept:   "clients that never let go: pools of connections through kube-proxy",
-	calls:  "the same with gRPC",
-	closes: "pools, and the server closes the connections at its end",
-	sparse: "sparse traffic: a request every four seconds at each replica",
+func readScenes() (all []scene) {
+	for _, cells := range rows("scenes.txt") {
+		all = append(all, scene{cells[0], plays.Number(cells[1]), cells[2], cells[3]})
+	}
+	return all
 }
 
 // warm is the time of load before a stop: for pools to fill, and for the first sample.
@@ -55,7 +48,7 @@ const warm = 500 * time.Millisecond
 // server is a kind of server, with a balancer and clients: a row of servers.txt.
 type server struct {
 	name     string
-	scene    scene
+	scene    string
 	balancer string
 	runs     []string // a script of package peers, and its arguments
 	graceful syscall.Signal
@@ -70,9 +63,9 @@ var servers = readServers()
 func readServers() (all []*server) {
 	for _, cells := range rows("servers.txt") {
 		takes := strings.Fields(cells[5])
-		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: strings.Fields(cells[3]),
-			graceful: unix.SignalNum("SIG" + cells[4]), min: duration(takes[0]), max: duration(takes[1]),
-			grace: duration(cells[7]), words: strings.Fields(cells[8])}
+		s := &server{name: cells[0], scene: cells[1], balancer: cells[2], runs: strings.Fields(cells[3]),
+			graceful: unix.SignalNum("SIG" + cells[4]), min: plays.Duration(takes[0]), max: plays.Duration(takes[1]),
+			grace: plays.Duration(cells[7]), words: strings.Fields(cells[8])}
 		fmt.Sscan(cells[6], &s.rate)
 		all = append(all, s)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // trial is one rollout: the replicas are replaced one after the other, and each stop meets
@@ -69,7 +70,7 @@ func (o *options) plan() (all findings) {
 		for i, s := range servers {
 			for _, c := range contenders {
 				name := fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)
-				if !slices.Contains(o.scenes, s.scene) || !slices.Contains(c.scenes, string(s.scene)) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
+				if o.demo != (s.scene == demo) || !slices.Contains(c.scenes, s.scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
 					continue
 				}
 				lags := drawLags(s.scene, n, i)
@@ -89,14 +90,14 @@ const longestLag = 10 * time.Second
 // distribution of a scene in lags.txt, which take turns to be the first: in a quick run, whose
 // rollouts have two, each comes as often. The lags depend on the repetition and the server alone, so
 // that every contender meets the same lags.
-func drawLags(in scene, repetition, server int) (all []time.Duration) {
+func drawLags(in string, repetition, server int) (all []time.Duration) {
 	r := rand.New(rand.NewPCG(uint64(repetition), uint64(server)))
 	for _, cells := range rows("lags.txt") {
-		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
+		if !slices.Contains(strings.Fields(cells[4]), in) {
 			continue
 		}
-		from, to := duration(cells[1]), duration(cells[2])
-		if seldom := duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
+		from, to := plays.Duration(cells[1]), plays.Duration(cells[2])
+		if seldom := plays.Duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
 			from, to = seldom, seldom*3/2
 		}
 		all = append(all, from+time.Duration(r.Float64()*float64(to-from)))
@@ -105,23 +106,17 @@ func drawLags(in scene, repetition, server int) (all []time.Duration) {
 	return append(all[first:], all[:first]...)
 }
 
-// playAll plays the trials of scene after scene, so many at a time, calls over after each, and returns
-// the first error. The losses of clients that never let go are a matter of milliseconds, and the
-// processors shall be free then: a quarter as many are played. A trial during which the machine stood
+// playAll plays the trials of scene after scene, calls over after each, and returns the first error. A trial during which the machine stood
 // still is played again after the others, whatever the result, and half as many at a time.
 func (o *options) playAll(ctx context.Context, trials findings, over func()) error {
 	const attempts = 4
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	for _, s := range o.scenes {
-		jobs := o.jobs
-		if s == kept || s == calls || s == closes {
-			jobs = (jobs + 3) / 4
-		}
+	for _, s := range scenes {
 		var losing sync.Mutex
-		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s })
+		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s.name })
 		for attempt := range attempts {
-			stage.Beside(ctx, now, max(1, jobs>>attempt), 100*time.Millisecond, func(t *trial) {
+			stage.Beside(ctx, now, max(1, s.jobs>>attempt), 100*time.Millisecond, func(t *trial) {
 				if t.loses() { // in a network where watch counts all resets
 					losing.Lock()
 					defer losing.Unlock()
@@ -164,7 +159,7 @@ func (t *trial) run(ctx context.Context) {
 		number = 2
 	}
 	for range number {
-		t.balancer.add(t.start(ctx))
+		t.balancer.set(t.start(ctx), true)
 	}
 	t.watch(ctx, t.replicas[0])
 	t.load.Reset()
@@ -179,7 +174,7 @@ func (t *trial) run(ctx context.Context) {
 	}()
 	for i, lag := range t.lags {
 		if i > 0 { // a new replica is there before each stop
-			t.balancer.add(t.start(ctx))
+			t.balancer.set(t.start(ctx), true)
 			t.watch(ctx, t.replicas[i])
 		}
 		pause(ctx, warm)
@@ -203,7 +198,7 @@ func (t *trial) stop(ctx context.Context, old *replica, lag time.Duration) *stop
 	}
 	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
 	pause(ctx, time.Until(s.began.Add(s.Lag)))
-	t.balancer.remove(old)
+	t.balancer.set(old, false)
 	if t.contender.name == oracle {
 		old.Process.Signal(t.server.graceful)
 	}

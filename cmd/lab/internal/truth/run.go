@@ -50,7 +50,7 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	if len(rows) == 0 {
 		return errors.New("no case has such a name: see the tables in internal/plays")
 	}
-	dir, err := stage.Enter(stage.All, false)
+	dir, err := stage.Enter(ctx, stage.All)
 	if err != nil {
 		return err
 	}
