@@ -18,9 +18,9 @@ import (
 type replica struct {
 	*stage.Program
 	host  string
-	port  int     // its own, which tells watch the replicas of the demo apart
-	slot  int     // in the balancer
-	watch watcher // its Program is nil without one
+	port  int            // its own, which tells watch the replicas of the demo apart
+	slot  int            // in the balancer
+	watch *stage.Program // nil without one
 }
 
 func (r *replica) addr() string { return fmt.Sprintf("%s:%d", r.host, r.port) }

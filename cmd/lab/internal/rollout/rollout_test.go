@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -27,7 +28,7 @@ func played(text string) (all findings) {
 			t.Stops[0].Failed = map[load.Kind]int{load.Kind(cells[2]): failed}
 		}
 		if refused, err := strconv.Atoi(cells[6]); err == nil {
-			t.Stops[0].Watch = &cost{Cut: new(1), Refused: new(refused - 1)}
+			t.Stops[0].Watch = &stage.Report{Cut: new(1), Refused: new(refused - 1)}
 		}
 		all = append(all, t)
 	}
@@ -62,9 +63,6 @@ func TestPicture(t *testing.T) {
 	}
 	picture := f.draw()
 	const page = "../../../../docs/demo.svg"
-	if os.Getenv("REDRAW") != "" {
-		os.WriteFile(page, []byte(picture), 0o644)
-	}
 	if string(must.Get(os.ReadFile(page))) != picture {
 		t.Error("docs/demo.svg is not the picture of the figures in testdata: make pictures")
 	}

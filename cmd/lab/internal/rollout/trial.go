@@ -47,7 +47,7 @@ type stop struct {
 	Requests int               `json:"requests"`
 	Failed   map[load.Kind]int `json:"failed,omitempty"`
 	Reports  []stage.Report    `json:"reports,omitempty"`
-	Watch    *cost             `json:"watch,omitempty"`
+	Watch    *stage.Report     `json:"watch,omitempty"`
 
 	began time.Time
 }
@@ -161,7 +161,7 @@ func (t *trial) run(ctx context.Context) {
 	for range number {
 		t.balancer.set(t.start(ctx), true)
 	}
-	t.watch(ctx, t.replicas[0])
+	t.startWatch(ctx, t.replicas[0])
 	t.load.Reset()
 	loaded, unload := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -175,7 +175,7 @@ func (t *trial) run(ctx context.Context) {
 	for i, lag := range t.lags {
 		if i > 0 { // a new replica is there before each stop
 			t.balancer.set(t.start(ctx), true)
-			t.watch(ctx, t.replicas[i])
+			t.startWatch(ctx, t.replicas[i])
 		}
 		pause(ctx, warm)
 		t.endWatch()
@@ -190,7 +190,7 @@ func (t *trial) run(ctx context.Context) {
 func (t *trial) stop(ctx context.Context, old *replica, lag time.Duration) *stop {
 	old.MustRun()
 	s := &stop{Lag: lag, Failed: map[load.Kind]int{}, began: time.Now()}
-	if old.watch.Program != nil {
+	if old.watch != nil {
 		old.watch.Process.Signal(syscall.SIGTERM)
 	}
 	if t.contender.name != oracle {

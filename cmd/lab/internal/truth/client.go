@@ -116,7 +116,7 @@ func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) 
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
 	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, c.server()) }
 	if c.only != nil {
-		return c.only.dial(c.t.c.Lag > 0, connect)
+		return c.only.dial(connect)
 	}
 	conn, err := connect()
 	c.t.hold(conn)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,7 +53,10 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 	p.free = make(chan *pooled, p.Clients)
 	clients := []*client{t.client(p), t.client(p), t.client(p)}
 	for i := 0; i < p.Clients; i += p.Share {
-		conn := &pooled{client: &client{t: t, p: p, addr: clients[i%len(clients)].addr, only: &onlyConn{}}}
+		conn := &pooled{client: &client{t: t, p: p, addr: clients[i%len(clients)].addr}}
+		if t.c.Lag == 0 {
+			conn.only = &onlyConn{}
+		}
 		all.Go(func() {
 			t.wait(p.From + time.Duration(i)*10*ms)
 			if err := conn.begin(); err != nil {
@@ -108,25 +112,23 @@ func (c *pooled) begin() (err error) {
 // request makes a request. Where the row has a lag, a connection that has ended is replaced, which
 // libraries do by themselves.
 func (c *pooled) request(r request) error {
-	if c.t.c.Lag == 0 && c.only.closed(false) {
-		return errClosed
-	}
 	stream, isStream := c.link.(*peers.Stream)
-	if c.t.c.Lag == 0 || !isStream {
-		return c.take(c.link, c.p.Steps, r)
-	}
-	if c.only.closed(true) {
-		c.only.close()
+	isStream = isStream && c.only == nil
+	switch {
+	case c.only.ended():
+		return errClosed
+	case isStream && stream.Ended():
+		stream.Close()
 		link, err := c.open()
 		if err != nil {
-			c.only.close()
 			return err
 		}
-		c.link, stream = link, link.(*peers.Stream)
+		stream = link.(*peers.Stream)
+		c.link = link
 	}
-	err := c.take(stream, c.p.Steps, r)
-	if err != nil || stream.Last {
-		c.only.close()
+	err := c.take(c.link, c.p.Steps, r)
+	if isStream && (err != nil || stream.Last) {
+		stream.Close()
 	}
 	return err
 }
@@ -155,44 +157,31 @@ func (c *pooled) loop() {
 	}
 }
 
-// onlyConn is the only connection that a client has.
+// onlyConn is the only connection that a client has, or nil if connections are replaced.
 type onlyConn struct {
-	mu   sync.Mutex // clients of HTTP/2 dial in the background
-	conn net.Conn   // nil before the first and after the last
-	used bool
+	used atomic.Bool // clients of HTTP/2 dial in the background
+	conn atomic.Pointer[net.Conn]
 }
 
-// dial connects. Where connections are not replaced, calls after the first fail with errClosed.
-func (o *onlyConn) dial(replaced bool, connect func() (net.Conn, error)) (net.Conn, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.used && !replaced {
+// dial connects. Calls after the first fail with errClosed.
+func (o *onlyConn) dial(connect func() (net.Conn, error)) (net.Conn, error) {
+	if o.used.Swap(true) {
 		return nil, errClosed
 	}
-	o.used = true
 	conn, err := connect()
-	o.conn = conn
+	if err == nil {
+		o.conn.Store(&conn)
+	}
 	return conn, err
 }
 
-// closed reports that the connection has ended, or that bytes came unasked, where those are a farewell.
-func (o *onlyConn) closed(farewell bool) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.conn == nil {
-		return o.used
+// ended reports that the server has ended the connection.
+func (o *onlyConn) ended() bool {
+	if o == nil || o.conn.Load() == nil {
+		return false
 	}
-	n, err := load.Peek(o.conn)
-	return (n == 0 || farewell) && !errors.Is(err, unix.EAGAIN)
-}
-
-func (o *onlyConn) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.conn != nil {
-		o.conn.Close()
-	}
-	o.conn = nil
+	n, err := load.Peek(*o.conn.Load())
+	return n == 0 && !errors.Is(err, unix.EAGAIN)
 }
 
 // raceLimit is the longest time from a request to a failure by the race, in which the
