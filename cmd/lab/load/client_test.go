@@ -1,12 +1,12 @@
 package load
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -27,15 +27,19 @@ func TestKinds(t *testing.T) {
 			t.Parallel()
 			for _, body := range []string{"", "duck"} {
 				for conns := range 2 {
-					addr, requests := serveEach(t, serve)
-					c := NewClient(conns, to(addr))
-					if got := c.HTTP("/", body, time.Now().Add(500*time.Millisecond)); got != want {
-						t.Errorf("kind %q, want %q", got, want)
-					}
-					if n := len(requests); n != 1 {
-						t.Errorf("%d requests, want 1", n)
+					var requests atomic.Int32
+					server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						requests.Add(1)
+						conn, _, _ := http.NewResponseController(w).Hijack()
+						serve(conn.(*net.TCPConn))
+						conn.Close()
+					}))
+					c := NewClient(conns, to(server.Listener.Addr().String()))
+					if got := c.HTTP("/", body, time.Now().Add(500*time.Millisecond)); got != want || requests.Load() != 1 {
+						t.Errorf("%d requests, of kind %q, want %q", requests.Load(), got, want)
 					}
 					c.Close()
+					server.Close()
 				}
 			}
 		})
@@ -87,29 +91,4 @@ func TestPool(t *testing.T) {
 		}
 		c.Close()
 	}
-}
-
-// serveEach reads a request from each connection, does serve, and closes.
-func serveEach(t *testing.T, serve func(*net.TCPConn)) (addr string, requests chan bool) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	requests = make(chan bool, 10)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-				io.Copy(io.Discard, r.Body)
-			}
-			requests <- true
-			serve(conn.(*net.TCPConn))
-			conn.Close()
-		}
-	}()
-	return listener.Addr().String(), requests
 }

@@ -41,7 +41,7 @@ func TestSend(t *testing.T) {
 		return Answered
 	}
 	s.Send(ctx, func() (time.Duration, func(time.Time) Kind) { return time.Millisecond, ask })
-	if got := len(s.Results()); got < 4 || s.Settled != got {
-		t.Errorf("%d of %d requests have ended", s.Settled, got)
+	if got := s.Count(); got.Sent < 4 || got.Settled != got.Sent {
+		t.Errorf("%+v", got)
 	}
 }

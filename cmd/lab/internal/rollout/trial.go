@@ -127,7 +127,7 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 				// The machine stood still for so long that the shortest --quiet-for, 1 s, may have passed
 				// without a request: the silence was real. A hold never ends by the silence of
 				// long-lived connections.
-				t.Stalled = !t.server.has("websocket") && t.load.LateMS > 600
+				t.Stalled = !t.server.has("websocket") && t.load.Count().LateMS > 600
 				if !t.Stalled || attempt == attempts-1 {
 					t.over.Store(true)
 					over()
