@@ -16,6 +16,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
@@ -38,7 +39,8 @@ const usage = `usage: lab COMMAND [flags]
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
 
-var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+// A command or a role fails by package must.
+var commands = map[string]func(ctx context.Context, args []string, out io.Writer){
 	"rollout": rollout.Run,
 	"kept":    truth.Kept,
 	"bench":   bench.Run,
@@ -49,33 +51,33 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 
 // roles are the programs that the commands start. They have their own handlers of signals: a server
 // shall die on TERM.
-var roles = map[string]func(args []string) error{
+var roles = map[string]func(args []string){
 	"serve": peers.Serve,
 	"play":  truth.Play,
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	err := must.Try(func() { run(os.Args[1:]) })
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(args []string) {
 	if len(args) == 0 || slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
 		fmt.Print(usage)
-		return nil
+		return
 	}
 	if role := roles[args[0]]; role != nil {
-		return role(args[1:])
+		role(args[1:])
+		return
 	}
 	command := commands[args[0]]
-	if command == nil {
-		return fmt.Errorf("unknown command %q: see lab help", args[0])
-	}
+	must.Be(command != nil, "unknown command %q: see lab help", args[0])
 	// SIGPIPE too: when the reader of the output goes away, namespaces and files remain
 	// to be cleaned up.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
-	return command(ctx, args[1:], os.Stdout)
+	command(ctx, args[1:], os.Stdout)
 }

@@ -23,25 +23,23 @@ import (
 
 // Serve is a server of the laboratory: an address, a kind and words. TERM kills all but the graceful
 // ones. On the loopback interface the server ends with its standard input: no process outlives the demo.
-func Serve(args []string) error {
+func Serve(args []string) {
 	addr, words := args[0], append(args[2:], "", "")
-	return must.Try(func() {
-		listener := must.Get(net.Listen("tcp", addr))
-		if strings.HasPrefix(addr, "127.") {
-			go func() {
-				io.Copy(io.Discard, os.Stdin)
-				os.Exit(0)
-			}()
-		}
-		switch args[1] {
-		case "raw":
-			must.Do(serveRaw(listener, words))
-		case "grpc":
-			must.Do(serveGRPC(listener, words))
-		default:
-			must.Do(serveHTTP(listener, words))
-		}
-	})
+	listener := must.Get(net.Listen("tcp", addr))
+	if strings.HasPrefix(addr, "127.") {
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
+	}
+	switch args[1] {
+	case "raw":
+		must.Do(serveRaw(listener, words))
+	case "grpc":
+		must.Do(serveGRPC(listener, words))
+	default:
+		must.Do(serveHTTP(listener, words))
+	}
 }
 
 // serveHTTP is a server of net/http with the words tls and graceful: TERM means Shutdown.

@@ -38,12 +38,11 @@ func (l *sender) cells() (failed []int) {
 }
 
 // Demo plays one stop with each contender of the demo, side by side.
-func Demo(ctx context.Context, args []string, out io.Writer) error {
+func Demo(ctx context.Context, args []string, out io.Writer) {
 	o := &options{demo: true, repeat: 1, stops: 1}
-	return o.main("demo", args, out, func() findings {
+	o.main("demo", args, out, func() findings {
 		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
-		_, err := stage.Enter(ctx, syscall.CLONE_NEWNET)
-		o.lone = err == nil
+		o.lone = must.Try(func() { stage.Enter(ctx, syscall.CLONE_NEWNET) }) == nil
 		trials := o.plan()
 		rate, lag := trials[0].server.rate, trials[0].lags[0].Seconds()
 		fmt.Fprint(out, render("before.txt", map[string]any{"Rate": rate, "Lag": lag, "Trials": trials}))

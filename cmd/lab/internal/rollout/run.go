@@ -42,12 +42,12 @@ func (o *options) folder() (number int, dir string) {
 }
 
 // Run plays the rollouts of args, and writes the tables to out.
-func Run(ctx context.Context, args []string, out io.Writer) error {
+func Run(ctx context.Context, args []string, out io.Writer) {
 	o := &options{repeat: 2, stops: 4}
-	return o.main("rollout", args, out, func() findings {
+	o.main("rollout", args, out, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
-		o.dir = must.Get(stage.Enter(ctx, stage.All))
+		o.dir = stage.Enter(ctx, stage.All)
 		f := o.plan()
 		must.Do(o.playAll(ctx, f, func() { fmt.Fprint(os.Stderr, ".") }))
 		f.print(out)
@@ -57,34 +57,28 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
 // and judges.
-func (o *options) main(name string, args []string, out io.Writer, play func() findings) error {
+func (o *options) main(name string, args []string, out io.Writer, play func() findings) {
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
 	f.BoolVar(&o.quick, "quick", false, "only what claims are about, once, two stops each")
-	lameduck, err := stage.Parse(f, args)
-	if err != nil {
-		return err
-	}
-	o.lameduck = lameduck
+	o.lameduck = stage.Parse(f, args)
 	if o.quick {
 		o.repeat, o.stops = 1, 2
 	}
-	return must.Try(func() {
-		found := play()
-		if o.json != "" {
-			must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
-		}
-		if o.svg != "" {
-			must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
-		}
-		var judged strings.Builder
-		err := found.judge(&judged)
-		if err != nil || name != "demo" { // which ends with lameduck's lines
-			fmt.Fprint(out, "\n", judged.String())
-		}
-		must.Do(err)
-	})
+	found := play()
+	if o.json != "" {
+		must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
+	}
+	if o.svg != "" {
+		must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
+	}
+	var judged strings.Builder
+	err := found.judge(&judged)
+	if err != nil || !o.demo { // which ends with lameduck's lines
+		fmt.Fprint(out, "\n", judged.String())
+	}
+	must.Do(err)
 }

@@ -4,9 +4,7 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/internal/namespaces"
 )
 
@@ -27,17 +26,11 @@ const env = "LAB_DIR"
 const refused = 77
 
 // Parse parses the words of a command, and returns the path of its argument, the built lameduck.
-func Parse(f *flag.FlagSet, args []string) (lameduck string, err error) {
-	if err := f.Parse(args); err != nil {
-		return "", err
-	}
-	if f.NArg() != 1 {
-		return "", fmt.Errorf("want one argument, the built lameduck: %s", f.Name())
-	}
-	if _, err := os.Stat(f.Arg(0)); err != nil {
-		return "", err
-	}
-	return filepath.Abs(f.Arg(0))
+func Parse(f *flag.FlagSet, args []string) (lameduck string) {
+	must.Do(f.Parse(args))
+	must.Be(f.NArg() == 1, "want one argument, the built lameduck: %s", f.Name())
+	must.Get(os.Stat(f.Arg(0)))
+	return must.Get(filepath.Abs(f.Arg(0)))
 }
 
 // Enter runs the program again with the same arguments in new namespaces, the flags of clone(2),
@@ -46,24 +39,20 @@ func Parse(f *flag.FlagSet, args []string) (lameduck string, err error) {
 // so that it can clean up.
 //
 // A user namespace, whose only user is root, is added where the kernel refuses the others.
-func Enter(ctx context.Context, flags uintptr) (dir string, err error) {
+func Enter(ctx context.Context, flags uintptr) (dir string) {
 	if dir := os.Getenv(env); dir != "" {
 		os.Unsetenv(env)
-		if prepare(flags) != nil {
+		if must.Try(func() { prepare(flags) }) != nil {
 			os.Exit(refused)
 		}
-		return dir, nil
+		return dir
 	}
-	dir, err = os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-") // where /tmp is mounted noexec, go run needs GOTMPDIR too
-	if err != nil {
-		return "", err
-	}
+	dir = must.Get(os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-")) // where /tmp is mounted noexec, go run needs GOTMPDIR too
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // some programs run as another user
-		return "", err
-	}
-	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
+	must.Do(os.Chmod(dir, 0o755)) // some programs run as another user
+	runtime.LockOSThread()        // the parent-death signal belongs to the forking thread
 	defer runtime.UnlockOSThread()
+	var err error
 	for _, user := range []uintptr{0, syscall.CLONE_NEWUSER} {
 		cmd := namespaces.Again(flags|user, env+"="+dir)
 		if flags&syscall.CLONE_NEWPID == 0 { // else all its processes shall die
@@ -80,14 +69,15 @@ func Enter(ctx context.Context, flags uintptr) (dir string, err error) {
 		}
 		err = syscall.EPERM
 	}
-	return "", fmt.Errorf("cannot make namespaces: %w", err)
+	must.Be(false, "cannot make namespaces: %w", err)
+	return ""
 }
 
 // prepare brings up lo, and mounts the proc(5) of new PID namespaces.
-func prepare(flags uintptr) error {
-	err := namespaces.Up()
-	if err == nil && flags&syscall.CLONE_NEWPID != 0 {
-		err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""))
+func prepare(flags uintptr) {
+	must.Do(namespaces.Up())
+	if flags&syscall.CLONE_NEWPID != 0 {
+		must.Do(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		must.Do(unix.Mount("proc", "/proc", "proc", 0, ""))
 	}
-	return err
 }

@@ -95,7 +95,7 @@ func (p *Program) Link(name, here, there string, connect func(network *os.File))
 		connect(p.Network)
 		made = "made"
 	}
-	must.Do(Shell(link, fmt.Sprint(p.Process.Pid), name, here, there, made))
+	Shell(link, fmt.Sprint(p.Process.Pid), name, here, there, made)
 	p.stdin.Close()
 }
 
@@ -174,10 +174,7 @@ func (p *Program) Close() {
 }
 
 // Shell runs a script of sh -e with words.
-func Shell(script string, words ...string) error {
+func Shell(script string, words ...string) {
 	text, err := exec.Command("sh", append([]string{"-ec", script, "shell"}, words...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("cannot run %q, %q: %w: %s", script, words, err, text)
-	}
-	return nil
+	must.Be(err == nil, "cannot run %q, %q: %w: %s", script, words, err, text)
 }

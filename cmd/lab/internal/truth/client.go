@@ -94,7 +94,7 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 	case "until":
 		c.t.wait(plays.Duration(step.Arg))
 	case "run":
-		return stage.Shell(step.Arg)
+		return must.Try(func() { stage.Shell(step.Arg) })
 	case "ingress":
 		return must.Try(func() { c.t.ingress(step.Arg) })
 	case "signal":
