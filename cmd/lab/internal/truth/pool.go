@@ -151,7 +151,9 @@ func (c *pooled) loop() {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for c.t.sleep(plays.Exponential(random, c.p.Think)) && c.use() {
 		if c.t.c.Race && time.Since(c.t.term) > keptFor {
-			c.t.open.Add(1)
+			c.t.mu.Lock()
+			defer c.t.mu.Unlock()
+			c.t.Open++
 			return
 		}
 	}
@@ -201,9 +203,9 @@ func (t *trial) noteKept(name string, took time.Duration, err error) {
 		t.err = fmt.Errorf("a request failed before TERM: %w", err)
 	default:
 		raced := t.c.Race && took < raceLimit
-		t.lost = append(t.lost, loss{Name: name, At: at, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: raced})
+		t.Losses = append(t.Losses, loss{Name: name, At: at, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: raced})
 	}
 	if at > 0 {
-		t.requests++
+		t.Requests++
 	}
 }

@@ -21,16 +21,16 @@ import (
 
 // Run plays the cases of args, and writes to out when the holds have ended.
 func Run(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) error { return printEnded(out, rows, quick) })
+	run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) { printEnded(out, rows, quick) })
 }
 
 // Kept plays the cases of lab kept, and writes to out what was lost.
 func Kept(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) error { return printLost(out, rows) })
+	run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) { printLost(out, rows) })
 }
 
 // run plays the cases that the arguments of a command choose.
-func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool) error) {
+func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool)) {
 	match := regexp.MustCompile("")
 	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	repeat := f.Int("n", 3, "trials of each case")
@@ -53,7 +53,8 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 		sch.repeat, sch.retry = 1, 4
 	}
 	sch.play(ctx, rows)
-	must.Do(cmp.Or(ctx.Err(), print(rows, *quick)))
+	must.Do(ctx.Err())
+	print(rows, *quick)
 }
 
 // Play plays one trial: args are the name of a case, and a folder.
@@ -64,12 +65,12 @@ func Play(args []string) {
 	machine := &stalls{}
 	go machine.watch(c)
 	err := t.play()
-	r, wrong := t.result()
-	r.Stalled = machine.longest(c, t.term.Add(r.Signal))
+	wrong := t.conclude()
+	t.Stalled = machine.longest(c, t.term.Add(t.Signal))
 	if err = cmp.Or(err, wrong); err != nil {
-		r.Err = err.Error()
+		t.Err = err.Error()
 	}
-	must.Do(json.NewEncoder(os.Stdout).Encode(r))
+	must.Do(json.NewEncoder(os.Stdout).Encode(t.result))
 }
 
 const (

@@ -114,22 +114,20 @@ func TestMissed(t *testing.T) {
 
 // TestJudge compares losses with what the servers have printed, and with what a race allows.
 func TestJudge(t *testing.T) {
-	kept := &trial{c: &plays.Row{Lag: s}, named: 3, lost: []loss{{Name: "order1"}, {Name: "order2"}}}
-	r := &result{Losses: kept.lost}
-	if err := kept.judge(r, "order1\nserved order3 order3\n"); err != nil {
-		t.Error(err)
+	kept := &trial{c: &plays.Row{Lag: s}, named: 3}
+	kept.Losses = []loss{{Name: "order1"}, {Name: "order2"}}
+	err := kept.judge("order1\nserved order3 order3\n")
+	if err != nil || kept.Lost != 2 || kept.Twice != 1 || !kept.Losses[0].Begun || kept.Losses[1].Begun {
+		t.Errorf("%v: %+v", err, kept.result)
 	}
-	if r.Lost != 2 || r.Twice != 1 || !r.Losses[0].Begun || r.Losses[1].Begun {
-		t.Errorf("%+v", r)
-	}
-	if kept.judge(&result{}, "nothing") == nil {
+	if kept.judge("nothing") == nil {
 		t.Error("servers that have printed no name are believed")
 	}
-	race := &trial{c: &plays.Row{Race: true}, lost: []loss{{Raced: true}, {}}}
-	r = &result{Losses: race.lost, Open: 2}
-	race.judge(r, "")
-	if r.Lost != 3 || r.Verdict != plays.Early {
-		t.Errorf("%+v", r)
+	race := &trial{c: &plays.Row{Race: true}}
+	race.Losses, race.Open = []loss{{Raced: true}, {}}, 2
+	race.judge("")
+	if race.Lost != 3 || race.Verdict != plays.Early {
+		t.Errorf("%+v", race.result)
 	}
 }
 
