@@ -121,10 +121,10 @@ func TestJudge(t *testing.T) {
 		a row without pods |                                    | broken
 		a busy machine     | 0 late                             | broken
 	`) {
-		var rows []row
+		var rows []*row
 		for part := range strings.SplitSeq(cells[1], ", ") {
-			r := row{kinds: strings.Fields(part), kept: true}
-			for _, word := range r.kinds {
+			r := &row{Kinds: strings.Fields(part), kept: true}
+			for _, word := range r.Kinds {
 				failed, err := strconv.Atoi(word)
 				switch {
 				case err == nil:

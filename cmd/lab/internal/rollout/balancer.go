@@ -29,7 +29,7 @@ type balancer interface {
 
 // balance opens the balancer of a trial.
 func (t *trial) balance(ctx context.Context) balancer {
-	if t.server.balancer == "kube-proxy" {
+	if t.server.Balancer == "kube-proxy" {
 		return &kubeProxy{}
 	}
 	number, dir := t.o.folder()
@@ -37,13 +37,13 @@ func (t *trial) balance(ctx context.Context) balancer {
 	p := &proxy{addr: fmt.Sprintf("127.0.0.1:%d", n), dir: dir}
 	var b balancer = &haproxy{p}
 	words := []string{"haproxy", "-db", "-f"}
-	if t.server.balancer == "nginx" {
+	if t.server.Balancer == "nginx" {
 		words = []string{"nginx", "-c"}
 		known := &nginx{proxy: p}
 		known.save()
 		b = known
 	} else {
-		p.save(haproxyConfig, p.dir, p.addr, haproxyModes[t.server.balancer])
+		p.save(haproxyConfig, p.dir, p.addr, haproxyModes[t.server.Balancer])
 	}
 	p.Program = stage.Start(stage.Command(ctx, append(words, dir+"/config")...))
 	p.Await(ctx, "127.0.0.1", n)

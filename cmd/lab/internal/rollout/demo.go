@@ -44,7 +44,7 @@ func Demo(ctx context.Context, args []string, out io.Writer) {
 		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
 		o.lone = must.Try(func() { stage.Enter(ctx, syscall.CLONE_NEWNET) }) == nil
 		trials := o.plan()
-		rate, lag := trials[0].server.rate, trials[0].lags[0].Seconds()
+		rate, lag := trials[0].server.Rate, trials[0].lags[0].Seconds()
 		fmt.Fprint(out, render("before.txt", map[string]any{"Rate": rate, "Lag": lag, "Trials": trials}))
 		o.show(ctx, trials)
 		fmt.Fprint(out, render("after.txt", trials))

@@ -34,7 +34,7 @@ func (f findings) part(in, contender, servers string) *part {
 	p := &part{Name: contender, kinds: map[load.Kind]int{}}
 	var times []float64
 	for _, t := range f {
-		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
+		if t.Contender != contender || t.server.Scene != in || t.Stalled || !t.server.is(servers) {
 			continue
 		}
 		for _, s := range t.Stops {
@@ -66,7 +66,7 @@ func (f findings) part(in, contender, servers string) *part {
 // lost requests.
 func (f findings) print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(t, render("tables.txt", f.tables(func(c *contender) []string { return c.scenes })))
+	fmt.Fprintln(t, render("tables.txt", f.tables(func(c *contender) []string { return c.Scenes })))
 	t.Flush()
 	for _, t := range f {
 		for _, s := range t.Stops {

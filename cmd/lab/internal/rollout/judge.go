@@ -8,6 +8,14 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
+// claim is a row of claims.txt.
+type claim struct {
+	Scene, Name, Servers, Figure, Bound string
+	Number                              float64
+	Other                               string // a contender to compare with
+	Quick                               string // servers
+}
+
 // judge prints the claims of claims.txt about what was played, and whether each holds.
 func (f findings) judge(out io.Writer) error {
 	broken := 0
@@ -19,22 +27,21 @@ func (f findings) judge(out io.Writer) error {
 		}
 		fmt.Fprintf(out, mark+"  "+format+"\n", args...)
 	}
-	for _, cells := range rows("claims.txt") {
-		in, name, servers, figure, bound, other := cells[0], cells[1], cells[2], cells[3], cells[4], cells[6]
-		p, than := f.part(in, name, servers), f.part(in, other, servers)
-		if p.Stops == 0 || other != "" && than.Stops == 0 {
+	for _, c := range claims {
+		p, than := f.part(c.Scene, c.Name, c.Servers), f.part(c.Scene, c.Other, c.Servers)
+		if p.Stops == 0 || c.Other != "" && than.Stops == 0 {
 			continue
 		}
-		is, limit := p.figure(figure), number(cells[5])
-		if other != "" {
-			limit = p.share(limit, figure, than)
+		is, limit := p.figure(c.Figure), c.Number
+		if c.Other != "" {
+			limit = p.share(limit, c.Figure, than)
 		}
 		holds := is <= limit
-		if bound == "at least" {
+		if c.Bound == "at least" {
 			holds = is >= limit
 		}
 		say(holds, "%s, %s: %s: %s %.3g, %s %.3g of %d requests in %d stops",
-			in, cmp.Or(servers, "all"), name, figure, is, bound, limit, p.Requests, p.Stops)
+			c.Scene, cmp.Or(c.Servers, "all"), c.Name, c.Figure, is, c.Bound, limit, p.Requests, p.Stops)
 	}
 	f.judgeWatch(say)
 	stalled := 0

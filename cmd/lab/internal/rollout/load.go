@@ -44,7 +44,7 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 		conns = keptConns
 	case s.has("grpc"):
 		for range keptChannels {
-			how := peers.Client{Protocol: "grpc", Server: "pods", Dial: dial, Limit: s.max + requestTimeout}
+			how := peers.Client{Protocol: "grpc", Server: "pods", Dial: dial, Limit: s.Max + requestTimeout}
 			channels <- must.Get(how.Open())
 		}
 	}
@@ -56,8 +56,8 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 	}
 	random := rand.New(rand.NewPCG(l.seed, 0))
 	l.Send(ctx, func() (pause time.Duration, ask func(time.Time) load.Kind) {
-		think := s.min + time.Duration(random.Float64()*float64(s.max-s.min))
-		gap := float64(time.Second) / s.rate
+		think := s.Min + time.Duration(random.Float64()*float64(s.Max-s.Min))
+		gap := float64(time.Second) / s.Rate
 		if s.has("random") { // the gaps of many independent clients, a Poisson process
 			gap *= random.ExpFloat64()
 		}

@@ -36,7 +36,7 @@ func seconds(ms any) string { return fmt.Sprintf("%.1f s", number(ms)/1000) }
 
 // draw draws the findings: the chart of rollouts, or the picture of the demo.
 func (f findings) draw() string {
-	if f[0].server.scene == demo {
+	if f[0].server.Scene == demo {
 		return render("demo.svg", f)
 	}
 	return f.chart()
@@ -44,7 +44,7 @@ func (f findings) draw() string {
 
 // table has the contenders of a scene.
 type table struct {
-	scene
+	*scene
 	Rows      []*part
 	Top, Most int // of the chart: a pixel, and the most failed requests of a row
 }
@@ -54,8 +54,8 @@ func (f findings) tables(choose func(*contender) []string) (all []*table) {
 	for _, s := range scenes {
 		t := &table{scene: s}
 		for _, c := range contenders {
-			if p := f.part(s.name, c.name, ""); p.Stops > 0 && slices.Contains(choose(c), s.name) {
-				p.Best = c.name == s.best
+			if p := f.part(s.Name, c.Name, ""); p.Stops > 0 && slices.Contains(choose(c), s.Name) {
+				p.Best = c.Name == s.Best
 				t.Rows = append(t.Rows, p)
 			}
 		}
@@ -70,7 +70,7 @@ func (f findings) tables(choose func(*contender) []string) (all []*table) {
 // with, and how long a stop took: a bar to the median, a line to the 95th percentile.
 func (f findings) chart() string {
 	top, longest := 56, 1.0
-	tables := f.tables(func(c *contender) []string { return c.chart })
+	tables := f.tables(func(c *contender) []string { return c.Chart })
 	for _, t := range tables {
 		t.Top, t.Most = top, 1
 		top += 50 + 22*len(t.Rows)

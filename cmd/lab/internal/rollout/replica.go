@@ -36,7 +36,7 @@ func (t *trial) start(ctx context.Context) *replica {
 		network, port, command = "127.0.0", 20000+number, stage.Command
 	}
 	r := &replica{host: network + ".2", port: port, slot: len(t.replicas) + 1}
-	words := slices.Concat(t.before(), peers.Script(t.server.runs))
+	words := slices.Concat(t.before(), peers.Script(t.server.Runs))
 	if t.contender.holds() {
 		words[0] = t.o.lameduck
 	}

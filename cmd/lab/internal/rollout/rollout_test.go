@@ -56,7 +56,7 @@ func TestPicture(t *testing.T) {
 	must.Do(json.Unmarshal(must.Get(os.ReadFile("testdata/demo.json")), &f))
 	for _, t := range f {
 		t.server = serverOf(t.Server)
-		t.contender = contenders[slices.IndexFunc(contenders, func(c *contender) bool { return c.name == t.Contender })]
+		t.contender = contenders[slices.IndexFunc(contenders, func(c *contender) bool { return c.Name == t.Contender })]
 	}
 	if err := f.judge(io.Discard); err != nil {
 		t.Error(err)

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,7 +15,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
-	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // trial is one rollout: the replicas are replaced one after the other, and each stop meets
@@ -69,12 +67,12 @@ func (o *options) plan() (all findings) {
 	for n := range o.repeat {
 		for i, s := range servers {
 			for _, c := range contenders {
-				name := fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)
-				if o.demo != (s.scene == demo) || !slices.Contains(c.scenes, s.scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
+				name := fmt.Sprintf("%s: %s | %s", s.Scene, s.Name, c.Name)
+				if o.demo != (s.Scene == demo) || !slices.Contains(c.Scenes, s.Scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
 					continue
 				}
-				lags := drawLags(s.scene, n, i)
-				all = append(all, &trial{Contender: c.name, Server: s.name, contender: c, server: s,
+				lags := drawLags(s.Scene, n, i)
+				all = append(all, &trial{Contender: c.Name, Server: s.Name, contender: c, server: s,
 					lags: lags[:min(o.stops, len(lags))], o: o, load: &sender{server: s, seed: uint64(n)}})
 			}
 		}
@@ -82,6 +80,13 @@ func (o *options) plan() (all findings) {
 	must.Be(len(all) > 0, "nothing has such a name")
 	return all
 }
+
+// lags has the distributions of lags.txt.
+var lags = rows[struct {
+	Name             string
+	From, To, Seldom time.Duration
+	Scenes           []string
+}]("lags.txt")
 
 // longestLag bounds the lags of rollouts.
 const longestLag = 10 * time.Second
@@ -92,13 +97,13 @@ const longestLag = 10 * time.Second
 // that every contender meets the same lags.
 func drawLags(in string, repetition, server int) (all []time.Duration) {
 	r := rand.New(rand.NewPCG(uint64(repetition), uint64(server)))
-	for _, cells := range rows("lags.txt") {
-		if !slices.Contains(strings.Fields(cells[4]), in) {
+	for _, l := range lags {
+		if !slices.Contains(l.Scenes, in) {
 			continue
 		}
-		from, to := plays.Duration(cells[1]), plays.Duration(cells[2])
-		if seldom := plays.Duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
-			from, to = seldom, seldom*3/2
+		from, to := l.From, l.To
+		if l.Seldom > 0 && r.IntN(3) == 0 {
+			from, to = l.Seldom, l.Seldom*3/2
 		}
 		all = append(all, from+time.Duration(r.Float64()*float64(to-from)))
 	}
@@ -114,9 +119,9 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 	defer fail(nil)
 	for _, s := range scenes {
 		var losing sync.Mutex
-		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s.name })
+		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.Scene != s.Name })
 		for attempt := range attempts {
-			stage.Beside(ctx, now, max(1, s.jobs>>attempt), 100*time.Millisecond, func(t *trial) {
+			stage.Beside(ctx, now, max(1, s.Jobs>>attempt), 100*time.Millisecond, func(t *trial) {
 				if t.loses() { // in a network where watch counts all resets
 					losing.Lock()
 					defer losing.Unlock()
@@ -141,7 +146,7 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 
 // loses reports whether a trial of the demo is to lose requests.
 func (t *trial) loses() bool {
-	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0]
+	return t.o.dir == "" && !t.contender.holds() && t.contender.Sleep < t.lags[0]
 }
 
 // run plays the trial once.
@@ -193,14 +198,14 @@ func (t *trial) stop(ctx context.Context, old *replica, lag time.Duration) *stop
 	if old.watch != nil {
 		old.watch.Process.Signal(syscall.SIGTERM)
 	}
-	if t.contender.name != oracle {
-		time.AfterFunc(t.contender.sleep, func() { old.Process.Signal(syscall.SIGTERM) })
+	if t.contender.Name != oracle {
+		time.AfterFunc(t.contender.Sleep, func() { old.Process.Signal(syscall.SIGTERM) })
 	}
-	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
+	kill := time.AfterFunc(t.server.Grace, func() { old.Process.Kill() })
 	pause(ctx, time.Until(s.began.Add(s.Lag)))
 	t.balancer.set(old, false)
-	if t.contender.name == oracle {
-		old.Process.Signal(t.server.graceful)
+	if t.contender.Name == oracle {
+		old.Process.Signal(t.server.Graceful)
 	}
 	<-old.Gone
 	s.Killed = !kill.Stop()
@@ -226,7 +231,7 @@ func (t *trial) tally() {
 			in.Failed[r.Kind]++
 		}
 	}
-	if t.server.scene == demo {
+	if t.server.Scene == demo {
 		t.Cells = t.load.cells()
 	}
 }

@@ -18,9 +18,9 @@ func (t *trial) startWatch(ctx context.Context, r *replica) {
 	switch {
 	case t.o.dir != "" && t.o.quick:
 		words = append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", r.Process.Pid)}, words...)
-		words = append(words, "--grace-period="+(2*t.server.grace).String(), "--quiet-for="+longestLag.String())
+		words = append(words, "--grace-period="+(2*t.server.Grace).String(), "--quiet-for="+longestLag.String())
 	case t.o.lone && t.loses():
-		words = append(words, "--grace-period="+t.server.grace.String(), fmt.Sprintf("--count-port=%d", r.port))
+		words = append(words, "--grace-period="+t.server.Grace.String(), fmt.Sprintf("--count-port=%d", r.port))
 	default:
 		return
 	}
