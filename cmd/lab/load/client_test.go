@@ -15,34 +15,39 @@ const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 // TestKinds: each end of a request has a kind, and no request is sent twice.
 func TestKinds(t *testing.T) {
-	for want, serve := range map[Kind]func(*net.TCPConn){
-		Answered: func(c *net.TCPConn) { io.WriteString(c, whole) },
-		Status5:  func(c *net.TCPConn) { io.WriteString(c, "HTTP/1.1 503 No\r\n\r\nnot now") },
-		Other:    func(c *net.TCPConn) { io.WriteString(c, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n") },
-		Cut:      func(c *net.TCPConn) { io.WriteString(c, whole[:len(whole)-1]) },
-		Reset:    func(c *net.TCPConn) { c.SetLinger(0) },
-		Timeout:  func(*net.TCPConn) { time.Sleep(time.Second) },
+	for want, answer := range map[Kind]string{
+		Answered: whole,
+		Status5:  "HTTP/1.1 503 No\r\n\r\nnot now",
+		Other:    "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
+		Cut:      whole[:len(whole)-1],
+		Reset:    "",
+		Timeout:  "",
 	} {
-		t.Run(string(want), func(t *testing.T) {
-			t.Parallel()
-			for _, body := range []string{"", "duck"} {
-				for conns := range 2 {
-					var requests atomic.Int32
-					server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-						requests.Add(1)
-						conn, _, _ := http.NewResponseController(w).Hijack()
-						serve(conn.(*net.TCPConn))
-						conn.Close()
-					}))
-					c := NewClient(conns, to(server.Listener.Addr().String()))
-					if got := c.HTTP("/", body, time.Now().Add(500*time.Millisecond)); got != want || requests.Load() != 1 {
-						t.Errorf("%d requests, of kind %q, want %q", requests.Load(), got, want)
-					}
-					c.Close()
-					server.Close()
-				}
+		var requests atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			requests.Add(1)
+			conn, _, _ := http.NewResponseController(w).Hijack()
+			defer conn.Close()
+			io.WriteString(conn, answer)
+			switch want {
+			case Reset:
+				conn.(*net.TCPConn).SetLinger(0)
+			case Timeout:
+				time.Sleep(time.Second)
 			}
-		})
+		}))
+		sent := int32(0)
+		for _, body := range []string{"", "duck"} {
+			for conns := range 2 {
+				c := NewClient(conns, to(server.Listener.Addr().String()))
+				sent++
+				if got := c.HTTP("/", body, time.Now().Add(300*time.Millisecond)); got != want || requests.Load() != sent {
+					t.Errorf("request %d of %d, of kind %q, want %q", sent, requests.Load(), got, want)
+				}
+				c.Close()
+			}
+		}
+		server.Close()
 	}
 	for deadline, want := range map[time.Time]Kind{time.Unix(1, 0): Timeout, time.Now().Add(time.Minute): Refused} {
 		if got := NewClient(0, to("127.0.0.1:1")).HTTP("/", "", deadline); got != want {

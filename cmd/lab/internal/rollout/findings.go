@@ -72,7 +72,7 @@ func (f findings) print(out io.Writer) {
 		for _, s := range t.Stops {
 			if len(s.Failed) > 0 && len(s.Reports) > 0 && !t.Stalled {
 				fmt.Fprintf(out, "%s, %s, a lag of %.1f s: %s; %s\n", t.Contender, t.Server, s.Lag.Seconds(),
-					load.Summary(s.Failed), s.report().Message)
+					load.Summary(s.Failed), s.Reports[len(s.Reports)-1].Message)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -52,11 +51,6 @@ type stop struct {
 
 // Losses returns the number of requests that failed.
 func (s *stop) Losses() int { return load.Failed(s.Failed) }
-
-// report returns the report of the end of the hold.
-func (s *stop) report() stage.Report {
-	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
-}
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 

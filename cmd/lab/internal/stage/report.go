@@ -34,13 +34,3 @@ func Reports(said string) (all []Report) {
 	}
 	return all
 }
-
-// LastReport returns the last report of the end of a hold or of a signal, or nil.
-func LastReport(reports []Report) (last *Report) {
-	for i, r := range reports {
-		if r.Ended != "" || len(r.Sent) > 0 {
-			last = &reports[i]
-		}
-	}
-	return last
-}

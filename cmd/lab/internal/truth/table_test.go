@@ -90,24 +90,30 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestMissed: which stops of --close-idle miss goals, beside two stops at a lull that lost 20 requests.
+// TestMissed: which stops miss goals, beside two stops at a lull that lost 20 requests. A stop is how long
+// it held, and the requests that it lost in the hold, new or begun, and at the signal, late.
 func TestMissed(t *testing.T) {
-	stop := func(held time.Duration, losses ...loss) *result {
-		return &result{Moments: plays.Moments{Signal: held}, Losses: losses}
-	}
-	fresh, begun := loss{At: 4 * s}, loss{At: 4 * s, Begun: true}
-	lull := &row{results: []*result{stop(8*s, make([]loss, 12)...), stop(8*s, make([]loss, 8)...)}}
-	for want, stops := range map[string][]*result{
-		"":                     {stop(8*s, fresh), stop(5*s, begun), stop(20 * s)},
-		"4 against 20 in 2":    {stop(8*s, fresh, fresh, fresh, fresh), stop(8 * s), stop(8 * s)},
-		"cut":                  {stop(8*s, begun, begun), stop(8 * s)},
-		"2 against 20 in 2":    {stop(3*s, begun, begun)}, // at the signal
-		"lost":                 {stop(8*s, fresh)},
-		"cut, lost, held long": {stop(20*s, begun, begun)},
-	} {
-		retries := strings.Contains(want, "lost")
-		if got := (&row{results: stops}).figures().missed(retries, lull.figures()); got != want {
-			t.Errorf("missed %q, want %q", got, want)
+	kinds := map[string]loss{"new": {At: s}, "begun": {At: s, Begun: true}, "late": {At: 30 * s, Begun: true}}
+	lull := &row{results: []*result{{Losses: make([]loss, 12)}, {Losses: make([]loss, 8)}}}
+	for _, cells := range plays.Rows(`
+		8s new, 5s begun, 20s            |
+		8s new new new new, 8s, 8s       | 4 against 20 in 2
+		8s begun begun, 8s               | cut
+		3s late late                     | 2 against 20 in 2
+		8s new                           | lost | retries
+		20s begun begun                  | cut, lost, held long | retries
+	`) {
+		r := &row{}
+		for stop := range strings.SplitSeq(cells[0], ", ") {
+			words := strings.Fields(stop)
+			found := &result{Moments: plays.Moments{Signal: plays.Duration(words[0])}}
+			for _, word := range words[1:] {
+				found.Losses = append(found.Losses, kinds[word])
+			}
+			r.results = append(r.results, found)
+		}
+		if got := r.figures().missed(cells[2] != "", lull.figures()); got != cells[1] {
+			t.Errorf("%s: missed %q, want %q", cells[0], got, cells[1])
 		}
 	}
 }

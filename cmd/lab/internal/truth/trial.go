@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -161,10 +162,12 @@ func (t *trial) terminated() *stage.Report {
 	return signalled(string(text))
 }
 
-// signalled returns the report of the first signal in lameduck's lines, or nil.
+// signalled returns the last report of signals in lameduck's lines, or nil.
 func signalled(text string) *stage.Report {
-	if r := stage.LastReport(stage.Reports(text)); r != nil && len(r.Sent) > 0 {
-		return r
+	for _, r := range slices.Backward(stage.Reports(text)) {
+		if len(r.Sent) > 0 {
+			return &r
+		}
 	}
 	return nil
 }
