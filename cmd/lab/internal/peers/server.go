@@ -17,7 +17,6 @@ import (
 	"golang.org/x/net/websocket"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 

@@ -21,6 +21,9 @@ type client struct {
 	t    *trial
 	p    *play
 	addr net.IP
+
+	// Of a pool: a connection, or what a library has with connections of its own.
+	link peers.Link
 	only *onlyConn // nil: any number of connections
 }
 

@@ -24,12 +24,6 @@ var errClosed = errors.New("the server has closed the connection")
 // keptFor is how long a connection is used after TERM if the server does not close it.
 const keptFor = 6 * s
 
-// pooled is a connection of a pool, or a client of a library with connections of its own.
-type pooled struct {
-	*client
-	link peers.Link
-}
-
 // runPool makes requests until the server has gone: each takes the connection that has not been
 // used for the longest time. With think each connection has its own requests. No connection is
 // replaced, unless the row has a lag.
@@ -50,10 +44,10 @@ func (p *play) runPool(t *trial) {
 
 // openPool opens the connections, of three clients.
 func (p *play) openPool(t *trial, all *sync.WaitGroup) {
-	p.free = make(chan *pooled, p.Clients)
+	p.free = make(chan *client, p.Clients)
 	clients := []*client{t.client(p), t.client(p), t.client(p)}
 	for i := 0; i < p.Clients; i += p.Share {
-		conn := &pooled{client: &client{t: t, p: p, addr: clients[i%len(clients)].addr}}
+		conn := *clients[i%len(clients)]
 		if t.c.Lag == 0 {
 			conn.only = &onlyConn{}
 		}
@@ -64,7 +58,7 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 				return
 			}
 			for range p.Share {
-				p.free <- conn
+				p.free <- &conn
 			}
 		})
 	}
@@ -95,7 +89,7 @@ func (p *play) load(t *trial, all *sync.WaitGroup) {
 
 // begin opens the connection, or so many of a library's, and makes a first request on each, which
 // is slow on some servers and does not count.
-func (c *pooled) begin() (err error) {
+func (c *client) begin() (err error) {
 	first := request{"first", 100 * ms}
 	if c.link, err = c.open(); err != nil {
 		return err
@@ -111,7 +105,7 @@ func (c *pooled) begin() (err error) {
 
 // request makes a request. Where the row has a lag, a connection that has ended is replaced, which
 // libraries do by themselves.
-func (c *pooled) request(r request) error {
+func (c *client) request(r request) error {
 	stream, isStream := c.link.(*peers.Stream)
 	isStream = isStream && c.only == nil
 	switch {
@@ -135,7 +129,7 @@ func (c *pooled) request(r request) error {
 
 // use makes a request that counts if it is lost, and reports whether the connection may be used
 // again. The answer does not decide when the signal is due.
-func (c *pooled) use() bool {
+func (c *client) use() bool {
 	r := request{c.t.nextName(), c.p.randomThink()}
 	began := time.Now()
 	err := c.request(r)
@@ -147,7 +141,7 @@ func (c *pooled) use() bool {
 }
 
 // loop uses the connection until the server closes it.
-func (c *pooled) loop() {
+func (c *client) loop() {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for c.t.sleep(plays.Exponential(random, c.p.Think)) && c.use() {
 		if c.t.c.Race && time.Since(c.t.term) > keptFor {
@@ -194,18 +188,16 @@ const raceLimit = 150 * ms
 
 // noteKept counts a request of a pool, by duration and error.
 func (t *trial) noteKept(name string, took time.Duration, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at := time.Since(t.term)
+	early := time.Now().Before(t.term)
 	switch {
-	case err == nil:
-	case at < 0:
-		t.err = fmt.Errorf("a request failed before TERM: %w", err)
-	default:
-		raced := t.c.Race && took < raceLimit
-		t.Losses = append(t.Losses, loss{Name: name, At: at, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: raced})
+	case err != nil && early:
+		t.check(fmt.Errorf("a request failed before TERM: %w", err))
+	case err != nil:
+		t.lose(loss{Name: name, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: t.c.Race && took < raceLimit})
 	}
-	if at > 0 {
+	if !early {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		t.Requests++
 	}
 }

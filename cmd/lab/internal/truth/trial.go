@@ -92,10 +92,11 @@ func (t *trial) nextName() string {
 var names = regexp.MustCompile(`\border\d+\b`)
 
 // lose notes a lost request.
-func (t *trial) lose(err error) {
+func (t *trial) lose(l loss) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.Losses = append(t.Losses, loss{At: time.Since(t.term), Error: err.Error()})
+	l.At = time.Since(t.term)
+	t.Losses = append(t.Losses, l)
 }
 
 // check notes an error that means that the case could not be played.

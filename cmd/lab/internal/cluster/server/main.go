@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,23 +30,14 @@ var graceful = map[string]os.Signal{"haproxy": syscall.SIGUSR1, "nginx": syscall
 // linger is how long answers on kept connections say close, as HAProxy's do.
 const linger = time.Second
 
-// upstream is the server in HAProxy's configuration.
-var upstream = regexp.MustCompile(`(?m)^\s*server \S+ (\S+)`)
-
 func main() {
 	words := os.Args
 	if filepath.Base(words[0]) == "docker-entrypoint.sh" {
 		words = words[1:]
 	}
-	name := filepath.Base(words[0])
-	addr, config := ":8080", []byte(nil)
-	for i, word := range words {
-		if value, ok := strings.CutPrefix(word, "--listen="); ok {
-			addr = value
-		} else if word == "-f" {
-			config, _ = os.ReadFile(words[i+1])
-		}
-	}
+	name, line := filepath.Base(words[0]), strings.Join(words, " ")
+	addr := cmp.Or(match(`--listen=(\S+)`, line), ":8080")
+	config, _ := os.ReadFile(match(`-f (\S+)`, line))
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -56,8 +48,8 @@ func main() {
 		time.Sleep(wait)
 		io.WriteString(w, "served")
 	}
-	if found := upstream.FindSubmatch(config); found != nil {
-		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: string(found[1])})
+	if upstream := match(`(?m)^\s*server \S+ (\S+)`, string(config)); upstream != "" { // HAProxy's
+		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: upstream})
 		proxy.Transport = &http.Transport{DisableKeepAlives: true}
 		answer = proxy.ServeHTTP
 	}
@@ -79,4 +71,9 @@ func main() {
 		time.Sleep(linger)
 		site.Shutdown(context.Background())
 	}
+}
+
+// match returns what a pattern finds in a text.
+func match(pattern, text string) string {
+	return append(regexp.MustCompile(pattern).FindStringSubmatch(text), "", "")[1]
 }
