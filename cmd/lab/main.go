@@ -75,9 +75,10 @@ func run(args []string) {
 	}
 	command := commands[args[0]]
 	must.Be(command != nil, "unknown command %q: see lab help", args[0])
-	// SIGPIPE too: when the reader of the output goes away, namespaces and files remain
-	// to be cleaned up.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	// PIPE does not end the command: a client may write to a server that has gone, and when the reader of
+	// the output goes away, namespaces and files remain to be cleaned up.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	command(ctx, args[1:], os.Stdout)
 }
