@@ -20,7 +20,7 @@ type part struct {
 	Losing   int // stops with a failed request
 	Requests int
 	Failed   int
-	kinds    map[load.Kind]int
+	cut      int // failed requests that were in work
 	killed   int
 	Best     bool // of lameduck, in the chart
 	// The median and the 95th percentile of the times from the stop signal to the exit, in milliseconds.
@@ -31,7 +31,7 @@ type part struct {
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
 func (f findings) part(in, contender, servers string) *part {
-	p := &part{Name: contender, kinds: map[load.Kind]int{}}
+	p := &part{Name: contender}
 	var times []float64
 	for _, t := range f {
 		if t.Contender != contender || t.server.Scene != in || t.Stalled || !t.server.is(servers) {
@@ -41,9 +41,7 @@ func (f findings) part(in, contender, servers string) *part {
 			p.Stops++
 			p.Requests += s.Requests
 			p.Failed += s.Losses()
-			for k, n := range s.Failed {
-				p.kinds[k] += n
-			}
+			p.cut += s.Failed[load.Cut]
 			if len(s.Failed) > 0 {
 				p.Losing++
 			}
@@ -66,7 +64,7 @@ func (f findings) part(in, contender, servers string) *part {
 // lost requests.
 func (f findings) print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(t, render("tables.txt", f.tables(func(c *contender) []string { return c.Scenes })))
+	fmt.Fprintln(t, render("tables.txt", f.tables(false)))
 	t.Flush()
 	for _, t := range f {
 		for _, s := range t.Stops {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // claim is a row of claims.txt.
@@ -63,7 +61,7 @@ func (p *part) figure(name string) float64 {
 	case "lost":
 		return float64(p.Failed + p.killed)
 	case "cut":
-		return float64(p.kinds[load.Cut])
+		return float64(p.cut)
 	}
 	return p.Median / 1000
 }

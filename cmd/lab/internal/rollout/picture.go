@@ -49,12 +49,12 @@ type table struct {
 	Top, Most int // of the chart: a pixel, and the most failed requests of a row
 }
 
-// tables returns the tables of the scenes, with the contenders that choose returns the scenes of.
-func (f findings) tables(choose func(*contender) []string) (all []*table) {
+// tables returns the tables of the scenes, with all contenders or those in the chart.
+func (f findings) tables(chart bool) (all []*table) {
 	for _, s := range scenes {
 		t := &table{scene: s}
 		for _, c := range contenders {
-			if p := f.part(s.Name, c.Name, ""); p.Stops > 0 && slices.Contains(choose(c), s.Name) {
+			if p := f.part(s.Name, c.Name, ""); p.Stops > 0 && (!chart || slices.Contains(c.Chart, s.Name)) {
 				p.Best = c.Name == s.Best
 				t.Rows = append(t.Rows, p)
 			}
@@ -70,7 +70,7 @@ func (f findings) tables(choose func(*contender) []string) (all []*table) {
 // with, and how long a stop took: a bar to the median, a line to the 95th percentile.
 func (f findings) chart() string {
 	top, longest := 56, 1.0
-	tables := f.tables(func(c *contender) []string { return c.Chart })
+	tables := f.tables(true)
 	for _, t := range tables {
 		t.Top, t.Most = top, 1
 		top += 50 + 22*len(t.Rows)

@@ -6,29 +6,36 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
-	"github.com/lameduck-init/lameduck/internal/plays"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // played returns the trials of rows "server | contender | kind of failure | failed | stop", of
 // four stops each, with a word "stalled" or "killed" behind, and then what watch counted.
 func played(text string) (all findings) {
-	for _, cells := range plays.Rows(text) {
-		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0]), Stalled: cells[5] == "stalled"}
+	for _, row := range tables.Read[struct {
+		Server, Contender string
+		Kind              load.Kind
+		Failed            int
+		Stop              time.Duration
+		State             string
+		Watched           int
+	}](text) {
+		t := &trial{Contender: row.Contender, Server: row.Server, server: serverOf(row.Server), Stalled: row.State == "stalled"}
 		for range 4 {
-			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(plays.Duration(cells[4])), Killed: cells[5] == "killed"})
+			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(row.Stop), Killed: row.State == "killed"})
 		}
-		if failed, _ := strconv.Atoi(cells[3]); failed > 0 {
-			t.Stops[0].Failed = map[load.Kind]int{load.Kind(cells[2]): failed}
+		if row.Failed > 0 {
+			t.Stops[0].Failed = map[load.Kind]int{row.Kind: row.Failed}
 		}
-		if refused, err := strconv.Atoi(cells[6]); err == nil {
-			t.Stops[0].Watch = &stage.Report{Cut: new(1), Refused: new(refused - 1)}
+		if row.Watched > 0 {
+			t.Stops[0].Watch = &stage.Report{Cut: new(1), Refused: new(row.Watched - 1)}
 		}
 		all = append(all, t)
 	}

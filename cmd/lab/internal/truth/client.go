@@ -154,10 +154,8 @@ func (c *client) syn() {
 
 // signal sends a further signal to lameduck, unless lameduck has exited.
 func (t *trial) signal(name string) error {
-	select {
-	case <-t.server.Gone:
+	if t.server.HasGone() {
 		return nil
-	default:
-		return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 	}
+	return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 }

@@ -84,7 +84,7 @@ func (sch *scheduler) playTrial(ctx context.Context, name string) *result {
 		dir := must.Get(os.MkdirTemp(sch.dir, "trial-"))
 		defer os.RemoveAll(dir)
 		must.Do(os.Chmod(dir, 0o755)) // some servers run as another user
-		cmd := stage.Init(ctx, true, sch.dir+"/lab", "play", name, dir)
+		cmd := stage.Init(ctx, "--net", sch.dir+"/lab", "play", name, dir)
 		cmd.Stderr = &noise
 		must.Do(json.Unmarshal(must.Get(cmd.Output()), r))
 	})
