@@ -27,11 +27,10 @@ func Run(ctx context.Context, args []string, out io.Writer) {
 	footprint := flags.Bool("footprint", false, "only what an idle init costs")
 	lameduck := stage.Parse(flags, args)
 	dir := stage.Enter(ctx, stage.All)
-	done := context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		fmt.Fprintln(os.Stderr, "lab: interrupted")
 		os.Exit(1) // which ends all processes of the namespace
-	})
-	defer done()
+	})()
 	debug.SetGCPercent(-1) // the collector would run beside the measurements
 	b := &bench{dir: dir, out: out, less: 1, figures: map[[2]string][]float64{}}
 	if *quick {

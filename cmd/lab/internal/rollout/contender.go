@@ -23,7 +23,8 @@ const oracle = "oracle"
 // claimed reports whether a claim for quick runs is about the contender with a server.
 func (c *contender) claimed(s *server) bool {
 	return slices.ContainsFunc(claims, func(about *claim) bool {
-		return about.Scene == s.Scene && (about.Name == c.Name || about.Other == c.Name) && s.is(about.Servers) && s.is(about.Quick)
+		named := about.Name == c.Name || about.Other == c.Name
+		return named && about.Scene == s.Scene && s.is(about.Servers) && s.is(about.Quick)
 	})
 }
 

@@ -39,7 +39,7 @@ func (l *sender) cells() (failed []int) {
 
 // Demo plays one stop with each contender of the demo, side by side.
 func Demo(ctx context.Context, args []string, out io.Writer) {
-	o := &options{demo: true, repeat: 1, stops: 1}
+	o := &options{demo: true, replicas: 2, repeat: 1, stops: 1}
 	o.main("demo", args, out, func() findings {
 		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
 		o.lone = must.Try(func() { stage.Enter(ctx, syscall.CLONE_NEWNET) }) == nil
@@ -63,7 +63,7 @@ func (o *options) show(ctx context.Context, trials findings) {
 		erase = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(text, "\n"))
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- o.playAll(ctx, trials, func() {}) }()
+	go func() { ended <- o.playAll(ctx, trials) }()
 	for {
 		select {
 		case err := <-ended:

@@ -55,9 +55,3 @@ func (t *trial) start(ctx context.Context) *replica {
 	r.Await(ctx, r.host, r.port)
 	return r
 }
-
-// close ends the replica in any state, and its network.
-func (r *replica) close() {
-	r.Close()
-	r.watch.Close()
-}

@@ -27,7 +27,8 @@ func played(text string) (all findings) {
 		State             string
 		Watched           int
 	}](text) {
-		t := &trial{Contender: row.Contender, Server: row.Server, server: serverOf(row.Server), Stalled: row.State == "stalled"}
+		t := &trial{Contender: row.Contender, Server: row.Server, server: serverOf(row.Server)}
+		t.Stalled = row.State == "stalled"
 		for range 4 {
 			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(row.Stop), Killed: row.State == "killed"})
 		}

@@ -18,6 +18,8 @@ import (
 // options is the command line.
 type options struct {
 	demo      bool
+	dot       string // on standard error, after each trial
+	replicas  int
 	repeat    int
 	stops     int // in a trial, at most
 	run       string
@@ -43,13 +45,13 @@ func (o *options) folder() (number int, dir string) {
 
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) {
-	o := &options{repeat: 2, stops: 4}
+	o := &options{dot: ".", replicas: 5, repeat: 2, stops: 4}
 	o.main("rollout", args, out, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
 		o.dir = stage.Enter(ctx, stage.All)
 		f := o.plan()
-		must.Do(o.playAll(ctx, f, func() { fmt.Fprint(os.Stderr, ".") }))
+		must.Do(o.playAll(ctx, f))
 		f.print(out)
 		return f
 	})

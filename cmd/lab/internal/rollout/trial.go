@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"sync"
@@ -105,9 +106,9 @@ func drawLags(in string, repetition, server int) (all []time.Duration) {
 	return append(all[first:], all[:first]...)
 }
 
-// playAll plays the trials of scene after scene, calls over after each, and returns the first error. A trial during which the machine stood
-// still is played again after the others, whatever the result, and half as many at a time.
-func (o *options) playAll(ctx context.Context, trials findings, over func()) error {
+// playAll plays the trials of scene after scene, and returns the first error. A trial during which the
+// machine stood still is played again after the others, whatever the result, and half as many at a time.
+func (o *options) playAll(ctx context.Context, trials findings) error {
 	const attempts = 4
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -129,7 +130,7 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 				t.Stalled = !t.server.has("websocket") && t.load.Count().LateMS > 600
 				if !t.Stalled || attempt == attempts-1 {
 					t.over.Store(true)
-					over()
+					fmt.Fprint(os.Stderr, o.dot)
 				}
 			})
 			now = slices.DeleteFunc(now, func(t *trial) bool { return !t.Stalled })
@@ -150,14 +151,11 @@ func (t *trial) run(ctx context.Context) {
 	defer t.balancer.Close()
 	defer func() {
 		for _, r := range t.replicas {
-			r.close()
+			r.Close()
+			r.watch.Close()
 		}
 	}()
-	number := 5
-	if t.o.dir == "" {
-		number = 2
-	}
-	for range number {
+	for range t.o.replicas {
 		t.balancer.set(t.start(ctx), true)
 	}
 	t.startWatch(ctx, t.replicas[0])
