@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -103,7 +102,7 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 	case "signal":
 		return c.t.signal(step.Arg)
 	case "syn":
-		c.syn()
+		return must.Try(c.syn)
 	default:
 		return link.Take(step)
 	}
@@ -136,20 +135,15 @@ func (t *trial) hold(conn net.Conn) {
 // syn sends a SYN from an address that no host has: the server's SYN-ACK gets no answer,
 // and the kernel repeats it for about a minute. See ip(7), IP_TRANSPARENT.
 func (c *client) syn() {
-	transparent := func(_, _ string, conn syscall.RawConn) (err error) {
-		e := conn.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_TRANSPARENT, 1)
-		})
-		c.t.check(e)
-		c.t.check(err)
-		return err
-	}
-	nowhere := &net.TCPAddr{IP: net.IPv4(10, 7, c.addr[14], c.addr[15])}
-	d := net.Dialer{LocalAddr: nowhere, Timeout: 100 * ms, Control: transparent}
-	if conn, err := d.Dial("tcp", c.server()); err == nil {
-		conn.Close()
-		c.t.check(fmt.Errorf("a SYN from nowhere was answered"))
-	}
+	fd := must.Get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
+	defer unix.Close(fd)
+	must.Do(unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_TRANSPARENT, 1))
+	must.Do(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 7, c.addr[14], c.addr[15]}}))
+	sent := unix.Connect(fd, &unix.SockaddrInet4{Port: c.p.Port, Addr: [4]byte(peers.ServerEnd.To4())})
+	must.Be(sent == unix.EINPROGRESS, "no SYN was sent: %v", sent)
+	time.Sleep(100 * ms)
+	_, err := unix.Getpeername(fd)
+	must.Be(err != nil, "a SYN from nowhere was answered")
 }
 
 // signal sends a further signal to lameduck, unless lameduck has exited.
