@@ -107,6 +107,9 @@ type Conn struct {
 // NewConn returns a connection over TCP.
 func NewConn(tcp net.Conn) *Conn { return &Conn{tcp, bufio.NewReader(tcp), false, tcp} }
 
+// Close closes the connection without a farewell of TLS or of a WebSocket.
+func (c *Conn) Close() error { return c.tcp.Close() }
+
 // Answer reads an answer of HTTP/1.1.
 func (c *Conn) Answer() error {
 	answer, err := http.ReadResponse(c.In, nil)
