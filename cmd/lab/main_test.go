@@ -45,7 +45,7 @@ func script(t *testing.T, line, watch string) (path string) {
 // TestBroken shows that the laboratory can fail: the claims about a lameduck that does not
 // hold are broken.
 func TestBroken(t *testing.T) {
-	lameduck := script(t, `exec "$@"`, `echo '{"cut":0,"refused":0}' `)
+	lameduck := script(t, `exec "$@"`, `echo '{"message":"all is well","cut":0,"refused":0}' `)
 	for want, args := range map[string][]string{
 		// The strips have a column of time once all its requests have ended.
 		`(?s)bare +\.[.x]*x[.x]*\. 0\.\d s, \d+ failed.*BROKEN  demo, all: lameduck: lost`: {"demo"},

@@ -53,7 +53,7 @@ func (t *trial) endWatch() {
 	})
 	r.watch.Process.Signal(syscall.SIGINT)
 	verdict := r.await(func([]stage.Report) bool { return false })
-	must.Be(verdict.Cut != nil && verdict.Refused != nil, "lameduck watch cannot count: %s", verdict.Message)
+	must.Be(verdict.Message != "" && verdict.Cut != nil && verdict.Refused != nil, "no verdict: %s", r.watch.Said())
 	t.Stops[n-1].Watch = verdict
 }
 

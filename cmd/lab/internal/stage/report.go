@@ -9,7 +9,7 @@ import (
 // Report has figures of a line of lameduck's in JSON; see docs/production.md.
 type Report struct {
 	Message  string `json:"message"`
-	Ended    string `json:"ended,omitempty"` // why the hold ended; "" before
+	Ended    any    `json:"ended,omitempty"` // why the hold ended, or of lameduck watch each server's end
 	Closed   int    `json:"closed_idle,omitempty"`
 	Goaway   int    `json:"goaway,omitempty"`
 	CameBack int    `json:"came_back,omitempty"`
