@@ -4,7 +4,6 @@ OUT      ?= lameduck
 VERSION  ?= $(shell git describe --tags --match "v*" --always --dirty 2>/dev/null || echo dev)
 GOARCH   ?= $(shell go env GOARCH)
 SIGCATCH := github.com/lameduck-init/lameduck/shim/internal/sigcatch
-RUNLAB   := go run -C cmd/lab -buildvcs=false .
 RUNS     := cmd/lab/internal/rollout/testdata
 
 # The linker's flags. -E: the program begins with a few instructions of lameduck, which
@@ -22,8 +21,8 @@ endif
 
 FLAGS    := -trimpath -buildvcs=false
 BUILD    := go build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
-# With the flags of BUILD, the demo and lameduck share the compiled standard library.
-DEMO     := go run -C cmd/lab $(FLAGS) ./internal/demo
+# With the flags of BUILD, the laboratory and lameduck share the compiled standard library.
+RUNLAB   := go run -C cmd/lab $(FLAGS) .
 
 export CGO_ENABLED ?= 0
 .PHONY: build demo test race fuzz soak bench lab pictures check ci help
@@ -34,12 +33,12 @@ demo: ## one stop under load: bare, with sleeps, with lameduck; needs only Go
 	@echo "building lameduck ..."
 	@$(BUILD)
 	@echo "building the demo ..."
-	@$(DEMO) $(abspath $(OUT))
+	@$(RUNLAB) demo $(abspath $(OUT))
 test: build ## all tests of the product; a test that the machine cannot run says why
 	go vet ./...
 	go test ./...
-	go vet -C cmd/lab ./internal/truth
-	go test -C cmd/lab -count=1 -v ./internal/truth
+	go vet -C cmd/lab . ./internal/truth
+	go test -C cmd/lab -count=1 -v . ./internal/truth
 race: build ## the same under the race detector, which needs a C compiler
 	CGO_ENABLED=1 go test -race ./...
 fuzz: ## every fuzz target for FUZZTIME=60s, ten at a time
@@ -51,7 +50,7 @@ bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH
 lab: build ## rollouts under load, the README's chart and the tables; LAB=-help
 	$(RUNLAB) rollout -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json $(LAB) $(abspath $(OUT))
 pictures: build ## docs/demo.svg, from real stops
-	$(DEMO) -json=$(CURDIR)/$(RUNS)/demo.json -svg=$(CURDIR)/docs/demo.svg $(abspath $(OUT))
+	$(RUNLAB) demo -json=$(CURDIR)/$(RUNS)/demo.json -svg=$(CURDIR)/docs/demo.svg $(abspath $(OUT))
 check: ## formats, lints, vulnerabilities, manual: what runs no code; CHECK='format vet'
 	.ci/check $(CHECK)
 ci: ## what CI runs, or PART='install tests lint': a function in .ci/run each

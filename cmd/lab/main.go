@@ -4,13 +4,21 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
+	"slices"
+	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
 
@@ -31,7 +39,8 @@ const usage = `usage: lab COMMAND [flags]
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
 
-var commands = stage.Commands{
+// A command or a role fails by package must.
+var commands = map[string]func(ctx context.Context, args []string, out io.Writer){
 	"rollout": rollout.Run,
 	"kept":    truth.Kept,
 	"bench":   bench.Run,
@@ -40,11 +49,36 @@ var commands = stage.Commands{
 	"truth":   truth.Run,
 }
 
+// roles are the programs that the commands start. They have their own handlers of signals: a server
+// shall die on TERM.
+var roles = map[string]func(args []string){
+	"serve": peers.Serve,
+	"play":  truth.Play,
+}
+
 func main() {
-	args := os.Args[1:]
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+	err := must.Try(func() { run(os.Args[1:]) })
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) {
+	if len(args) == 0 || slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
 		fmt.Print(usage)
 		return
 	}
-	stage.Main(args, commands, stage.Roles{"rollout": rollout.Roles, "truth": truth.Roles})
+	if role := roles[args[0]]; role != nil {
+		role(args[1:])
+		return
+	}
+	command := commands[args[0]]
+	must.Be(command != nil, "unknown command %q: see lab help", args[0])
+	// PIPE does not end the command: a client may write to a server that has gone, and when the reader of
+	// the output goes away, namespaces and files remain to be cleaned up.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	command(ctx, args[1:], os.Stdout)
 }

@@ -80,3 +80,17 @@ func Differing[T any](from, to T) (fields []string) {
 	}
 	return fields
 }
+
+// Read returns the rows of a table as structs, whose fields are the columns. See Set for parse.
+func Read[T any](table string, parse ...any) (all []*T) {
+	for _, cells := range Rows(table) {
+		row := new(T)
+		for i, cell := range cells {
+			if err := set(reflect.ValueOf(row).Elem().Field(i), cell, parse); err != nil {
+				panic(fmt.Sprintf("%q: %v", cells, err))
+			}
+		}
+		all = append(all, row)
+	}
+	return all
+}

@@ -3,233 +3,170 @@ package load
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/textproto"
-	"os"
-	"strconv"
+	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/websocket"
 )
 
-// firstPort is the lowest local port that a client with Ports takes.
-const firstPort = 2048
+// Dial opens a connection, as the field DialContext of http.Transport does.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Client sends requests and retries nothing. The client of net/http retries some
 // requests without being asked.
 type Client struct {
-	Addr string
-	Keep bool // keep connections and use them again
-	// Ports takes the local ports in turn. The kernel would take the same port again
-	// within seconds, and connection tracking might send the new connection where the
-	// last use of the port went: to a pod that has gone.
-	Ports bool
-	// Conns, if positive, is the size of the pool of kept connections: a request opens a
-	// connection while fewer than Conns are open, and otherwise takes the connection
-	// that was idle longest, or waits if all are busy.
-	Conns int
-	// Pick, if set, returns the address of each new connection, in place of Addr. Pick is
-	// called from several goroutines.
-	Pick func() string
+	dial Dial
+	// pool has the kept connections that are not in use, first the one that was idle longest, and nil in
+	// the place of each that is to be opened.
+	pool chan *Conn
+}
 
-	mu   sync.Mutex // requests run beside each other
-	idle []*Conn
-	open int           // connections, idle and busy
-	busy chan struct{} // with Conns: an entry for each request that has a connection
-	port int
+// NewClient returns a client that keeps so many connections and uses them in turn: a request waits while
+// all are in use. With 0 each request has a connection of its own. dial, which is called from several
+// goroutines, gets no address.
+func NewClient(conns int, dial Dial) *Client {
+	c := &Client{dial, make(chan *Conn, conns)}
+	for range conns {
+		c.pool <- nil
+	}
+	return c
+}
+
+// Do makes one request: exchange writes the request to a connection and reads the answer.
+func (c *Client) Do(deadline time.Time, exchange func(*Conn) error) error {
+	var conn *Conn
+	if cap(c.pool) > 0 {
+		conn = <-c.pool
+		defer func() { c.pool <- conn }()
+	}
+	if conn.Ended() {
+		conn.Close()
+		conn = nil
+	}
+	if conn == nil {
+		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		defer cancel()
+		opened, err := c.dial(ctx, "tcp", "")
+		if err != nil {
+			return err
+		}
+		conn = NewConn(opened)
+	}
+	conn.SetDeadline(deadline)
+	err := exchange(conn)
+	if err != nil || conn.Last || cap(c.pool) == 0 {
+		conn.Close()
+		conn = nil
+	}
+	return err
+}
+
+// HTTP makes one HTTP request, which an empty body makes a GET and any other a POST.
+func (c *Client) HTTP(path, body string, deadline time.Time) Kind {
+	method := "GET"
+	if body != "" {
+		method = "POST"
+	}
+	return KindOf(c.Do(deadline, func(conn *Conn) error {
+		request, err := http.NewRequest(method, "http://lab"+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Close = cap(c.pool) == 0
+		if err := request.Write(conn); err != nil {
+			return err
+		}
+		return conn.Answer()
+	}))
+}
+
+// Close closes the connections, of which none is in use.
+func (c *Client) Close() {
+	for range cap(c.pool) {
+		if conn := <-c.pool; conn != nil {
+			conn.Close()
+		}
+	}
 }
 
 // Conn is a connection to the server or its balancer.
 type Conn struct {
 	net.Conn
-	In *bufio.Reader
+	In   *bufio.Reader
+	Last bool // the server closes the connection after an answer
+	tcp  net.Conn
 }
 
-// Dial opens a connection that fails at the deadline.
-func Dial(addr string, deadline time.Time) (*Conn, error) {
-	return dial(&net.Dialer{Deadline: deadline}, addr, deadline)
-}
+// NewConn returns a connection over TCP.
+func NewConn(tcp net.Conn) *Conn { return &Conn{tcp, bufio.NewReader(tcp), false, tcp} }
 
-func dial(d *net.Dialer, addr string, deadline time.Time) (*Conn, error) {
-	conn, err := d.Dial("tcp", addr)
-	if err != nil {
-		return nil, err
+// Close closes the connection without a farewell of TLS or of a WebSocket.
+func (c *Conn) Close() error { return c.tcp.Close() }
+
+// Answer reads an answer of HTTP/1.1.
+func (c *Conn) Answer() error {
+	answer, err := http.ReadResponse(c.In, nil)
+	if err == nil {
+		c.Last = answer.Close
 	}
-	return &Conn{conn, bufio.NewReader(conn)}, conn.SetDeadline(deadline)
+	return Finish(answer, err)
 }
 
-// Do makes one request: exchange writes the request to a connection and reads the
-// answer, and reports whether the connection may be used again.
-func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err error)) error {
-	if c.Conns > 0 {
-		busy := c.places()
-		late := time.NewTimer(time.Until(deadline))
-		defer late.Stop()
-		select {
-		case busy <- struct{}{}:
-			defer func() { <-busy }()
-		case <-late.C:
-			return os.ErrDeadlineExceeded
-		}
-	}
-	conn, err := c.conn(deadline)
+// Finish reads an answer to its end.
+func Finish(answer *http.Response, err error) error {
 	if err != nil {
 		return err
 	}
-	again, err := exchange(conn)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil && again && c.Keep {
-		c.idle = append(c.idle, conn)
-	} else {
-		c.drop(conn)
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return StatusError(answer.StatusCode)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}
+
+// Upgrade makes the connection, or TLS over it, a WebSocket.
+func (c *Conn) Upgrade() error {
+	config, err := websocket.NewConfig("ws://lab/websocket", "http://lab")
+	if err != nil {
+		return err
+	}
+	chat, err := websocket.NewClient(config, c.Conn)
+	if errors.Is(err, websocket.ErrBadStatus) { // a balancer's, without a server
+		return StatusError(http.StatusServiceUnavailable)
+	}
+	if err == nil {
+		c.Conn, c.In = chat, bufio.NewReader(chat)
 	}
 	return err
 }
 
-// places returns the places of the requests that have a connection, with Conns.
-func (c *Client) places() chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busy == nil {
-		c.busy = make(chan struct{}, c.Conns)
+// Chat sends a line on a WebSocket, and reads the answer. A connection that is not one yet becomes one
+// instead.
+func (c *Conn) Chat(line string) error {
+	if _, upgraded := c.Conn.(*websocket.Conn); !upgraded {
+		return c.Upgrade()
 	}
-	return c.busy
-}
-
-// drop closes a connection. The caller holds the mutex.
-func (c *Client) drop(conn *Conn) {
-	conn.Close()
-	c.open--
-}
-
-// HTTP makes one HTTP request, which an empty body makes a GET and any other a POST.
-func (c *Client) HTTP(path, body string, deadline time.Time) Kind {
-	var answer Answer
-	err := c.Do(deadline, func(conn *Conn) (again bool, err error) {
-		answer, err = conn.HTTP(path, body, c.Keep)
-		return answer.Again, err
-	})
-	return KindOf(answer.Status, err)
-}
-
-// Answer is an HTTP answer that has been read.
-type Answer struct {
-	Status int
-	Again  bool // the connection may be used again
-}
-
-// HTTP sends one HTTP request and reads the whole answer. Without keep the request asks
-// the server to close the connection.
-func (c *Conn) HTTP(path, body string, keep bool) (a Answer, err error) {
-	method, header := "GET", ""
-	if body != "" {
-		method, header = "POST", fmt.Sprintf("Content-Length: %d\r\n", len(body))
-	}
-	if !keep {
-		header += "Connection: close\r\n"
-	}
-	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: lab\r\n%s\r\n%s", method, path, header, body); err != nil {
-		return a, err
-	}
-	status, answer, err := c.Head()
-	if err != nil {
-		return a, err
-	}
-	a = Answer{Status: status, Again: keep && !strings.EqualFold(answer.Get("Connection"), "close")}
-	size, err := strconv.ParseInt(answer.Get("Content-Length"), 10, 64)
-	if err == nil {
-		_, err = io.CopyN(io.Discard, c.In, size)
-	} else { // the body has no length: it ends with the connection
-		a.Again = false
-		_, err = io.Copy(io.Discard, c.In)
-	}
-	return a, err
-}
-
-// Head reads the head of an HTTP answer. Without net/http, whose TLS takes long to compile, a
-// program that has this client is soon built.
-func (c *Conn) Head() (status int, header textproto.MIMEHeader, err error) {
-	in := textproto.NewReader(c.In)
-	line, err := in.ReadLine()
-	if err != nil {
-		return 0, nil, err
-	}
-	if _, err := fmt.Sscanf(line, "HTTP/1.1 %d", &status); err != nil {
-		return 0, nil, fmt.Errorf("cannot read the status in %q: %w", line, err)
-	}
-	header, err = in.ReadMIMEHeader()
-	return status, header, err
-}
-
-// Close closes the idle connections.
-func (c *Client) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.idle {
-		c.drop(conn)
-	}
-	c.idle = nil
-}
-
-// conn returns a kept connection or a new one.
-func (c *Client) conn(deadline time.Time) (*Conn, error) {
-	if conn := c.reuse(); conn != nil {
-		return conn, conn.SetDeadline(deadline)
-	}
-	conn, err := c.connect(deadline)
-	if err != nil {
-		c.mu.Lock()
-		c.open--
-		c.mu.Unlock()
-	}
-	return conn, err
-}
-
-// connect opens a connection.
-func (c *Client) connect(deadline time.Time) (*Conn, error) {
-	addr := c.Addr
-	if c.Pick != nil {
-		addr = c.Pick()
-	}
-	if !c.Ports {
-		return Dial(addr, deadline)
-	}
-	for {
-		from := &net.TCPAddr{Port: c.nextPort()}
-		conn, err := dial(&net.Dialer{Deadline: deadline, LocalAddr: from}, addr, deadline)
-		if errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline) {
-			continue
-		}
-		return conn, err
-	}
-}
-
-// reuse returns the connection that was idle longest. If reuse returns nil, the caller opens a
-// connection, which is already counted.
-func (c *Client) reuse() *Conn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(c.idle) > 0 && c.open >= c.Conns {
-		conn := c.idle[0]
-		c.idle = c.idle[1:]
-		if !conn.Gone() {
-			return conn
-		}
-		c.drop(conn)
-	}
-	c.open++
+	fmt.Fprintln(c, line)
+	_, err := c.In.ReadString('\n')
+	c.Last = err != nil
 	return nil
 }
 
-// Gone reports whether the server has closed an idle connection. A server may, and
+// Ended reports whether the server has closed an idle connection. A server may, and
 // every client looks before using a connection again.
-func (c *Conn) Gone() bool {
-	_, err := Peek(c.Conn)
+func (c *Conn) Ended() bool {
+	if c == nil {
+		return false
+	}
+	_, err := Peek(c.tcp)
 	return !errors.Is(err, syscall.EAGAIN)
 }
 
@@ -244,14 +181,4 @@ func Peek(conn net.Conn) (n int, err error) {
 		n, _, err = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
 	return max(n, 0), cmp.Or(failed, err)
-}
-
-func (c *Client) nextPort() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.port++
-	if c.port < firstPort || c.port > 65535 {
-		c.port = firstPort
-	}
-	return c.port
 }

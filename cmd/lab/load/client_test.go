@@ -1,10 +1,12 @@
 package load
 
 import (
-	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -13,63 +15,79 @@ const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 // TestKinds: each end of a request has a kind, and no request is sent twice.
 func TestKinds(t *testing.T) {
-	for want, serve := range map[Kind]func(*net.TCPConn){
-		Answered: func(c *net.TCPConn) { io.WriteString(c, whole) },
-		Status5:  func(c *net.TCPConn) { io.WriteString(c, "HTTP/1.1 503 No\r\n\r\nnot now") },
-		Other:    func(c *net.TCPConn) { io.WriteString(c, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n") },
-		Cut:      func(c *net.TCPConn) { io.WriteString(c, whole[:len(whole)-1]) },
-		Reset:    func(c *net.TCPConn) { c.SetLinger(0) },
-		Timeout:  func(*net.TCPConn) { time.Sleep(time.Second) },
+	for want, answer := range map[Kind]string{
+		Answered: whole,
+		Status5:  "HTTP/1.1 503 No\r\n\r\nnot now",
+		Other:    "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
+		Cut:      whole[:len(whole)-1],
+		Reset:    "",
+		Timeout:  "",
 	} {
-		t.Run(string(want), func(t *testing.T) {
-			t.Parallel()
-			for _, body := range []string{"", "duck"} {
-				for _, keep := range []bool{false, true} {
-					addr, requests := serveEach(t, serve)
-					c := &Client{Addr: addr, Keep: keep}
-					if got := c.HTTP("/", body, time.Now().Add(500*time.Millisecond)); got != want {
-						t.Errorf("kind %q, want %q", got, want)
-					}
-					if n := len(requests); n != 1 {
-						t.Errorf("%d requests, want 1", n)
-					}
-					c.Close()
-				}
+		var requests atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			requests.Add(1)
+			conn, _, _ := http.NewResponseController(w).Hijack()
+			defer conn.Close()
+			io.WriteString(conn, answer)
+			switch want {
+			case Reset:
+				conn.(*net.TCPConn).SetLinger(0)
+			case Timeout:
+				time.Sleep(time.Second)
 			}
-		})
+		}))
+		sent := int32(0)
+		for _, body := range []string{"", "duck"} {
+			for conns := range 2 {
+				c := NewClient(conns, to(server.Listener.Addr().String()))
+				sent++
+				if got := c.HTTP("/", body, time.Now().Add(300*time.Millisecond)); got != want || requests.Load() != sent {
+					t.Errorf("request %d of %d, of kind %q, want %q", sent, requests.Load(), got, want)
+				}
+				c.Close()
+			}
+		}
+		server.Close()
 	}
-	if got := KindOf(0, func() error { _, err := Dial("127.0.0.1:1", time.Unix(1, 0)); return err }()); got != Timeout {
-		t.Errorf("a late connection is of kind %q", got)
+	for deadline, want := range map[time.Time]Kind{time.Unix(1, 0): Timeout, time.Now().Add(time.Minute): Refused} {
+		if got := NewClient(0, to("127.0.0.1:1")).HTTP("/", "", deadline); got != want {
+			t.Errorf("a connection is %q, want %q", got, want)
+		}
 	}
-	server := serve(t)
-	server.Close()
-	c := &Client{Addr: server.Addr().String()}
-	if got := c.HTTP("/", "", time.Now().Add(time.Second)); got != Refused {
-		t.Errorf("kind %q, want %q", got, Refused)
+}
+
+// to returns what connects to an address.
+func to(addr string) Dial {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 }
 
 // TestPool: a pool opens a connection for each request until the pool is full, and then uses the
-// connections in turn. A closed connection is replaced, and connections that are not kept are not
+// connections in turn. Closed connections are replaced, and connections that are not kept are not
 // used again.
 func TestPool(t *testing.T) {
-	const size = 3
-	for _, c := range []*Client{{Keep: true}, {Ports: true}, {Keep: true, Conns: size}} {
-		server := serve(t)
-		picked := 0
-		c.Pick = func() string { picked++; return server.Addr().String() }
-		for i, want := range map[bool][]int{true: {max(1, c.Conns), max(1, c.Conns) + 1}, false: {6, 12}}[c.Keep] {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	for size, want := range map[int][]int{0: {6, 12}, 3: {3, 6}} {
+		var opened []net.Conn
+		c := NewClient(size, func(ctx context.Context, network, _ string) (net.Conn, error) {
+			conn, err := to(server.Listener.Addr().String())(ctx, network, "")
+			opened = append(opened, conn)
+			return conn, err
+		})
+		for _, want := range want {
 			for range 6 {
 				if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered {
 					t.Fatal(got)
 				}
 			}
-			if picked != want || c.Keep && len(c.idle) != max(1, c.Conns) {
-				t.Errorf("%d connections, %d idle, want %d", picked, len(c.idle), want)
+			if len(opened) != want {
+				t.Errorf("%d connections, want %d", len(opened), want)
 			}
-			if c.Keep && i == 0 {
-				(<-server.accepted).Close()
-				for end := time.Now().Add(5 * time.Second); !c.idle[0].Gone(); time.Sleep(time.Millisecond) {
+			server.CloseClientConnections()
+			for _, conn := range opened {
+				for end := time.Now().Add(5 * time.Second); !NewConn(conn).Ended(); time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {
 						t.Fatal("a closed connection looks open")
 					}
@@ -78,60 +96,4 @@ func TestPool(t *testing.T) {
 		}
 		c.Close()
 	}
-}
-
-// counted is a server that sends its connections.
-type counted struct {
-	*Server
-	accepted chan net.Conn
-}
-
-func serve(t *testing.T) counted {
-	server, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := counted{server, make(chan net.Conn, 20)}
-	server.Listener = counting{server.Listener, c.accepted}
-	go server.Serve()
-	t.Cleanup(func() { server.Close() })
-	return c
-}
-
-type counting struct {
-	net.Listener
-	accepted chan net.Conn
-}
-
-func (c counting) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
-	if err == nil {
-		c.accepted <- conn
-	}
-	return conn, err
-}
-
-// serveEach reads a request from each connection, does serve, and closes.
-func serveEach(t *testing.T, serve func(*net.TCPConn)) (addr string, requests chan bool) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	requests = make(chan bool, 10)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-				io.Copy(io.Discard, r.Body)
-			}
-			requests <- true
-			serve(conn.(*net.TCPConn))
-			conn.Close()
-		}
-	}()
-	return listener.Addr().String(), requests
 }

@@ -5,6 +5,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -29,13 +30,19 @@ const (
 // Failures are the kinds of failures, in the order of the tables.
 var Failures = []Kind{Refused, Reset, Cut, Status5, Timeout, Unreachable, Other}
 
-// KindOf returns the kind of an error, or of a status where the server answered.
-func KindOf(status int, err error) Kind {
+// StatusError is the error of an answer with another status than 200.
+type StatusError int
+
+func (s StatusError) Error() string { return fmt.Sprintf("status %d", int(s)) }
+
+// KindOf returns the kind of an error, or of none.
+func KindOf(err error) Kind {
 	var late net.Error
+	var status StatusError
 	switch {
-	case err == nil && status < 400:
+	case err == nil:
 		return Answered
-	case status >= 500:
+	case errors.As(err, &status) && status >= 500:
 		return Status5
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Refused

@@ -12,10 +12,10 @@ import (
 // Sender is an open-loop load: requests are sent at planned times, whatever becomes of earlier
 // requests.
 type Sender struct {
-	Began time.Time
-	mu    sync.Mutex // every request has a goroutine, and others read the results
-	Tally
+	Began   time.Time
+	mu      sync.Mutex // every request has a goroutine, and others read the results
 	results []Result
+	lateMS  int
 }
 
 // Result is how a request ended, or a zero time in At while the request is under way.
@@ -36,7 +36,7 @@ type Tally struct {
 func (s *Sender) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Began, s.results, s.Tally = time.Now(), nil, Tally{}
+	s.Began, s.results, s.lateMS = time.Now(), nil, 0
 }
 
 // Send sends each request at its planned time, until ctx ends, and returns when all have ended.
@@ -54,22 +54,18 @@ func (s *Sender) Send(ctx context.Context, next func() (pause time.Duration, ask
 
 // Begin counts a request, and returns its number.
 func (s *Sender) Begin(planned time.Time) (number int) {
+	s.Late(time.Since(planned))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.late(time.Since(planned))
 	s.results = append(s.results, Result{Planned: planned})
-	s.Sent++
-	return s.Sent - 1
+	return len(s.results) - 1
 }
 
-// late notes a delay. The caller holds the mutex.
-func (s *Sender) late(by time.Duration) { s.LateMS = max(s.LateMS, int(by.Milliseconds())) }
-
-// Late notes a delay of an answer.
+// Late notes a delay, of a request or an answer.
 func (s *Sender) Late(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.late(by)
+	s.lateMS = max(s.lateMS, int(by.Milliseconds()))
 }
 
 // End counts the end of a request.
@@ -78,9 +74,6 @@ func (s *Sender) End(number int, kind Kind) {
 	defer s.mu.Unlock()
 	r := &s.results[number]
 	r.At, r.Kind = time.Now(), kind
-	for s.Settled < s.Sent && !s.results[s.Settled].At.IsZero() {
-		s.Settled++
-	}
 }
 
 // Results returns the results, in the order of the plan.
@@ -94,11 +87,14 @@ func (s *Sender) Results() []Result {
 func (s *Sender) Count() Tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.Tally
-	t.Kinds = map[Kind]int{}
-	for _, r := range s.results {
-		if !r.At.IsZero() {
-			t.Kinds[r.Kind]++
+	t := Tally{Sent: len(s.results), Kinds: map[Kind]int{}, LateMS: s.lateMS}
+	for i, r := range s.results {
+		if r.At.IsZero() {
+			continue
+		}
+		t.Kinds[r.Kind]++
+		if t.Settled == i {
+			t.Settled++
 		}
 	}
 	return t

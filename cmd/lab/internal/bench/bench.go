@@ -17,35 +17,26 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
-// Run measures and prints. The error says that a budget is missed, or why nothing could
-// be measured.
-func Run(ctx context.Context, args []string, out io.Writer) error {
+// Run measures and prints, and fails if a budget is missed.
+func Run(ctx context.Context, args []string, out io.Writer) {
 	flags := flag.NewFlagSet("lab bench [flags] LAMEDUCK", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer samples, smaller crowds and a shorter idle time")
 	footprint := flags.Bool("footprint", false, "only what an idle init costs")
-	lameduck, err := stage.Parse(flags, args)
-	if err != nil {
-		return err
-	}
-	dir, err := stage.Enter(stage.All, false)
-	if err != nil {
-		return err
-	}
-	done := context.AfterFunc(ctx, func() {
+	lameduck := stage.Parse(flags, args)
+	dir := stage.Enter(ctx, stage.All)
+	defer context.AfterFunc(ctx, func() {
 		fmt.Fprintln(os.Stderr, "lab: interrupted")
 		os.Exit(1) // which ends all processes of the namespace
-	})
-	defer done()
+	})()
 	debug.SetGCPercent(-1) // the collector would run beside the measurements
 	b := &bench{dir: dir, out: out, less: 1, figures: map[[2]string][]float64{}}
 	if *quick {
 		b.less = 5
 	}
-	return must.Try(func() { b.measure(lameduck, *footprint) })
+	b.measure(lameduck, *footprint)
 }
 
 // bench is a run of the benchmark.

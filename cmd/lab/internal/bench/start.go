@@ -3,13 +3,14 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/proc"
 )
 
 // run runs a command to its end.
@@ -106,7 +107,7 @@ func (b *bench) reap(field []contender, what string, each, breeders int, pause s
 		defer x.close()
 		before := x.cpu()
 		x.hear()
-		reaped := func() bool { return len(proc.Children(x.pid)) <= 1 }
+		reaped := func() bool { return len(strings.Fields(read(x.pid, "task/*/children"))) <= 1 }
 		must.Be(must.Soon(10*time.Second, reaped), "%s does not reap all orphans", c.name)
 		b.add(what, c.name, micro(x.cpu()-before)/1000)
 	})
@@ -132,18 +133,43 @@ func (b *bench) idle(field []contender) {
 	time.Sleep(settle)
 	before := map[int]float64{}
 	for _, x := range boxes {
-		rollup := must.Get(proc.Values(fmt.Sprintf("/proc/%d/smaps_rollup", x.pid)))
-		status := must.Get(proc.Values(fmt.Sprintf("/proc/%d/status", x.pid)))
-		b.add(rss, x.name, rollup["Rss"])
-		b.add(anon, x.name, rollup["Anonymous"])
-		b.add(threads, x.name, status["Threads"])
+		b.add(rss, x.name, sum(x.pid, "smaps_rollup", "Rss"))
+		b.add(anon, x.name, sum(x.pid, "smaps_rollup", "Anonymous"))
+		b.add(threads, x.name, sum(x.pid, "status", "Threads"))
 		b.add(size, x.name, float64(must.Get(os.Stat(x.prefix[0])).Size())/1000)
-		before[x.pid] = proc.Switches(x.pid)
+		before[x.pid] = switched(x.pid)
 	}
 	length := idleFor / time.Duration(b.less)
 	time.Sleep(length)
 	for _, x := range boxes {
-		b.add(switches, x.name, (proc.Switches(x.pid)-before[x.pid])/length.Minutes())
+		b.add(switches, x.name, (switched(x.pid)-before[x.pid])/length.Minutes())
 		x.close()
 	}
+}
+
+// switched returns how often the threads of a process have left a processor.
+func switched(pid int) float64 { return sum(pid, "task/*/status", "voluntary_ctxt_switches") }
+
+// sum adds up the numbers of the lines "NAME: NUMBER" in files of a process whose names have an end.
+func sum(pid int, files, end string) (sum float64) {
+	for line := range strings.Lines(read(pid, files)) {
+		name, rest, _ := strings.Cut(line, ":")
+		if strings.HasSuffix(name, end) {
+			var number float64
+			must.Get(fmt.Sscan(rest, &number))
+			sum += number
+		}
+	}
+	return sum
+}
+
+// read returns the text of files of a process; see proc(5). A thread may have ended.
+func read(pid int, files string) string {
+	paths := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/%s", pid, files)))
+	var all []byte
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		all = append(all, text...)
+	}
+	return string(all)
 }

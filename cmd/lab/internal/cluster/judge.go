@@ -9,11 +9,11 @@ import (
 )
 
 // judge prints the broken promises.
-func judge(out io.Writer, rows []row) error {
+func judge(out io.Writer, rows []*row) error {
 	broken := 0
-	for i := range rows {
-		if text := rows[i].broken(rows); text != "" {
-			fmt.Fprintf(out, "BROKEN  %s: %s\n", &rows[i], text)
+	for _, r := range rows {
+		if text := r.broken(rows); text != "" {
+			fmt.Fprintf(out, "BROKEN  %s: %s\n", r, text)
 			broken++
 		}
 	}
@@ -24,7 +24,7 @@ func judge(out io.Writer, rows []row) error {
 }
 
 // broken returns the promise that the row breaks, or "".
-func (r *row) broken(rows []row) string {
+func (r *row) broken(rows []*row) string {
 	failed := load.Failed(r.Tally.Kinds)
 	silent := func(s stop) bool { return len(s.reports()) == 0 }
 	toCeiling := func(s stop) bool {
@@ -52,7 +52,7 @@ func (r *row) broken(rows []row) string {
 // allowed returns how many requests lameduck may lose: none, except where TERM kills the server and
 // clients keep their connections, since no hold ends such traffic. There it may lose a tenth of what
 // the fixed delay loses in as many rollouts, or byChance.
-func (r *row) allowed(rows []row) int {
+func (r *row) allowed(rows []*row) int {
 	const tenth, byChance = 10, 2
 	if !r.is("dies") || !r.kept {
 		return 0

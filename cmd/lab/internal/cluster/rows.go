@@ -13,22 +13,22 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
-	"github.com/lameduck-init/lameduck/internal/plays"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // row is a way to stop, and the outcome under one kind of load. rows.txt has the columns.
 type row struct {
-	name     string
-	manifest string
-	words    string
-	hooks    string
-	kinds    []string
+	Name     string
+	Manifest string
+	Words    string
+	Hooks    string
+	Kinds    []string
 	kept     bool // connections are kept
 	outcome
 }
 
 // is reports whether the row is of a kind.
-func (r *row) is(kind string) bool { return slices.Contains(r.kinds, kind) }
+func (r *row) is(kind string) bool { return slices.Contains(r.Kinds, kind) }
 
 // outcome is what cluster.sh prints of a row.
 type outcome struct {
@@ -49,17 +49,11 @@ var table string
 
 // rows returns the usual remedies and lameduck, before a server that dies of TERM and
 // before a server that TERM stops gracefully, and then each manifest as written.
-func rows() (all []row) {
-	for _, columns := range plays.Rows(table) {
-		all = append(all, row{name: columns[0], manifest: columns[1], words: columns[2], hooks: columns[3],
-			kinds: strings.Fields(columns[4])})
-	}
-	return all
-}
+func rows() []*row { return tables.Read[row](table, strings.Fields) }
 
 // playAll plays the chosen rows one after the other, and prints each. A row in which the load stood
 // still, on a machine that is too busy for a verdict, is played again.
-func (c *cluster) playAll(ctx context.Context, out io.Writer) (done []row) {
+func (c *cluster) playAll(ctx context.Context, out io.Writer) (done []*row) {
 	const attempts = 3
 	for _, kept := range []bool{false, true} {
 		for _, r := range rows() {
@@ -68,8 +62,8 @@ func (c *cluster) playAll(ctx context.Context, out io.Writer) (done []row) {
 				continue
 			}
 			for range attempts {
-				c.play(ctx, &r)
-				fmt.Fprintf(out, "%s: %s\n", &r, r.text())
+				c.play(ctx, r)
+				fmt.Fprintf(out, "%s: %s\n", r, r.text())
 				if !r.stalled() {
 					break
 				}
@@ -88,13 +82,13 @@ const (
 
 // play plays a row.
 func (c *cluster) play(ctx context.Context, r *row) {
-	manifest := examples + r.manifest
+	manifest := examples + r.Manifest
 	level, profile := "restricted", "seccompProfile: {type: RuntimeDefault}"
 	if r.is("baseline") {
 		level, profile = "baseline", ""
 	}
-	if r.manifest == "web.yaml" {
-		words := strings.NewReplacer("COMMAND", r.words, "LIFECYCLE", r.hooks, "PROFILE", profile)
+	if r.Manifest == "web.yaml" {
+		words := strings.NewReplacer("COMMAND", r.Words, "LIFECYCLE", r.Hooks, "PROFILE", profile)
 		manifest = c.work + "/web.yaml"
 		must.Do(os.WriteFile(manifest, []byte(words.Replace(string(must.Get(os.ReadFile(here+"web.yaml"))))), 0o644))
 	}
@@ -118,9 +112,9 @@ func (r *row) stalled() bool { return r.Tally.LateMS > 1000 }
 // String has the kind of connections: a new one for each request, or kept.
 func (r *row) String() string {
 	if r.kept {
-		return r.name + ", kept connections"
+		return r.Name + ", kept connections"
 	}
-	return r.name + ", new connections"
+	return r.Name + ", new connections"
 }
 
 // held matches lameduck's report at the end of a hold: what was at risk, and why the hold ended.

@@ -6,12 +6,11 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -20,7 +19,7 @@ type Client struct {
 	Protocol string // tcp, mptcp, tls, tls-h2, websocket; http, https, https12, h2, h2c; grpc; or one of programs
 	Server   string // an address for Dial
 	Dir      string // of a program
-	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	Dial     load.Dial
 	Renewed  bool          // HTTP with a connection for each request
 	Conns    int           // of HTTP, at most; 0: any number
 	Ping     time.Duration // of HTTP/2 and gRPC, after so much silence

@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 

@@ -16,8 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -27,11 +28,16 @@ var ServerEnd = net.IPv4(10, 9, 0, 2)
 //go:embed scripts
 var scripts embed.FS
 
-// Script returns the script that becomes a server, for sh -ec in a folder of its own with a
-// certificate. Its variables: HOST, the address to listen on, or "" for all; UPSTREAM, the server
-// behind proxies; LAB, the laboratory; SHARED, a folder for what several servers need. A line
-// "# include PART" stands for what servers have in common.
-func Script(server string) string {
+// Script returns the words that become a server, in a folder of its own with a certificate. The
+// variables of the script: HOST, the address to listen on, or "" for all; UPSTREAM, the server
+// behind proxies; LAB, the laboratory, whose servers take a PORT; SHARED, a folder for what several
+// servers need.
+func Script(server []string) []string {
+	return append([]string{"sh", "-ec", script(server[0])}, server...)
+}
+
+// script returns a script, in which a line "# include PART" stands for what servers have in common.
+func script(server string) string {
 	return include.ReplaceAllStringFunc(read(server+".sh"), func(line string) string {
 		return read(strings.Fields(line)[2])
 	})
@@ -41,12 +47,22 @@ var include = regexp.MustCompile(`(?m)^# include .*$`)
 
 func read(name string) string { return string(must.Get(scripts.ReadFile("scripts/" + name))) }
 
-// Missing returns which of the needs of a row, and of others, the machine lacks. The first line
+// Missing returns which of the needs of a row the machine lacks. The first line
 // of a server's script has the names of its programs, patterns of the files it needs, and
 // "other-users" if it needs another than root.
-func Missing(row *plays.Row, others ...string) (lacking []string) {
-	first, _, _ := strings.Cut(Script(row.Server[0]), "\n")
-	needs := append(strings.Fields(first)[2:], others...)
+func Missing(row *plays.Row) (lacking []string) {
+	first, _, _ := strings.Cut(script(row.Server[0]), "\n")
+	needs := append(strings.Fields(first)[2:], "ip", "mount", "pkill")
+	if row.Unprivileged {
+		needs = append(needs, "setpriv", "other-users")
+	}
+	if row.Sleep > 0 {
+		needs = append(needs, "tini")
+	}
+	const tun = "/dev/net/tun"
+	if row.Remote && unix.Access(tun, unix.R_OK|unix.W_OK) != nil {
+		lacking = append(lacking, tun)
+	}
 	for _, p := range row.Plays {
 		if program, known := programs[p.Protocol]; known {
 			needs = append(needs, program.name, program.uses)

@@ -17,24 +17,28 @@ import (
 	"golang.org/x/net/websocket"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
-// Serve is a server of the laboratory, on the address HOST, with its words. TERM kills all but
-// the graceful ones.
-func Serve(args []string) error {
-	return must.Try(func() {
-		listener := must.Get(net.Listen("tcp", fmt.Sprintf("%s:%d", os.Getenv("HOST"), plays.Port)))
-		switch args[0] {
-		case "raw":
-			must.Do(serveRaw(listener, append(args, "", "")[1:]))
-		case "grpc":
-			must.Do(serveGRPC(listener, args[1:]))
-		default:
-			must.Do(serveHTTP(listener, args[1:]))
-		}
-	})
+// Serve is a server of the laboratory: an address, a kind and words. TERM kills all but the graceful
+// ones. On the loopback interface the server ends with its standard input: no process outlives the demo.
+func Serve(args []string) {
+	addr, words := args[0], append(args[2:], "", "")
+	listener := must.Get(net.Listen("tcp", addr))
+	if strings.HasPrefix(addr, "127.") {
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
+	}
+	switch args[1] {
+	case "raw":
+		must.Do(serveRaw(listener, words))
+	case "grpc":
+		must.Do(serveGRPC(listener, words))
+	default:
+		must.Do(serveHTTP(listener, words))
+	}
 }
 
 // serveHTTP is a server of net/http with the words tls and graceful: TERM means Shutdown.

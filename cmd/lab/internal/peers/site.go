@@ -1,12 +1,12 @@
 package peers
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
@@ -48,7 +48,7 @@ func (p *site) Take(step plays.Step) error {
 	case "keyed":
 		return p.do("POST", path, path, strings.NewReader("an order"))
 	case "upload":
-		return p.do("POST", path, "", &slowBody{plays.Number(args[1]), plays.Number(args[2]), plays.Duration(args[3])})
+		return p.do("POST", path, "", slowly(plays.Number(args[1]), plays.Number(args[2]), plays.Duration(args[3])))
 	case "download":
 		return p.download(path, plays.Number(args[1]), plays.Duration(args[2]))
 	case "close":
@@ -66,20 +66,7 @@ func (p *site) do(method, path, key string, body io.Reader) error {
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	return finish(p.http.Do(request))
-}
-
-// finish reads an answer to its end.
-func finish(answer *http.Response, err error) error {
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", answer.StatusCode)
-	}
-	_, err = io.Copy(io.Discard, answer.Body)
-	return err
+	return load.Finish(p.http.Do(request))
 }
 
 // download reads so many bytes of an answer each period.
@@ -99,20 +86,15 @@ func (p *site) download(path string, size int, period time.Duration) error {
 	return err
 }
 
-// slowBody yields pieces of a size, one each period.
-type slowBody struct {
-	count  int
-	size   int
-	period time.Duration
-}
-
-func (b *slowBody) Read(p []byte) (int, error) {
-	if b.count == 0 {
-		return 0, io.EOF
-	}
-	b.count--
-	time.Sleep(b.period)
-	n := min(b.size, len(p))
-	clear(p[:n])
-	return n, nil
+// slowly yields pieces of a size, one each period.
+func slowly(count, size int, period time.Duration) io.Reader {
+	pieces, in := io.Pipe()
+	go func() {
+		for range count {
+			time.Sleep(period)
+			in.Write(make([]byte, size))
+		}
+		in.Close()
+	}()
+	return pieces
 }

@@ -8,42 +8,30 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strconv"
 
-	"golang.org/x/net/websocket"
-
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // Stream is a connection over TCP or a protocol on top.
-type Stream struct {
-	net.Conn
-	in *bufio.Reader
-	// Last reports that the server closes the connection after an answer.
-	Last bool
-}
+type Stream struct{ *load.Conn }
 
 // over begins the client's protocol on a connection.
 func (c *Client) over(conn net.Conn) (*Stream, error) {
-	var err error
+	stream := &Stream{load.NewConn(conn)}
 	switch c.Protocol {
 	case "tcp", "mptcp", "udp":
+		return stream, nil
 	case "tls", "tls-h2":
 		secure := tls.Client(conn, c.tls())
-		conn, err = secure, secure.Handshake()
+		stream.Conn.Conn, stream.In = secure, bufio.NewReader(secure)
+		return stream, secure.Handshake()
 	case "websocket":
-		config := must.Get(websocket.NewConfig("ws://lab/websocket", "http://lab"))
-		conn, err = websocket.NewClient(config, conn)
-	default:
-		err = fmt.Errorf("unknown protocol %q", c.Protocol)
+		return stream, stream.Upgrade()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Stream{Conn: conn, in: bufio.NewReader(conn)}, nil
+	return nil, fmt.Errorf("unknown protocol %q", c.Protocol)
 }
 
 // Take takes a step.
@@ -57,7 +45,7 @@ func (c *Stream) Take(step plays.Step) (err error) {
 	case "expect":
 		err = c.expect(unquote(arg))
 	case "answer":
-		err = c.answer()
+		err = c.Answer()
 	case "query":
 		_, err = c.Write(postgresQuery(arg))
 	case "fastcgi":
@@ -65,7 +53,7 @@ func (c *Stream) Take(step plays.Step) (err error) {
 	case "fastcgi-kept":
 		_, err = c.Write(fastcgiRequest(1, arg))
 	case "fin":
-		err = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+		err = c.Conn.Conn.(interface{ CloseWrite() error }).CloseWrite()
 	case "close":
 		err = c.Close()
 	default:
@@ -81,22 +69,13 @@ func unquote(text string) string { return must.Get(strconv.Unquote(`"` + text + 
 func (c *Stream) expect(text string) error {
 	window := make([]byte, len(text))
 	for string(window) != text {
-		b, err := c.in.ReadByte()
+		b, err := c.In.ReadByte()
 		if err != nil {
 			return err
 		}
 		window = append(window[1:], b)
 	}
 	return nil
-}
-
-// answer reads an answer of HTTP/1.1.
-func (c *Stream) answer() error {
-	answer, err := http.ReadResponse(c.in, nil)
-	if err == nil {
-		c.Last = answer.Close
-	}
-	return finish(answer, err)
 }
 
 // postgresQuery returns a message of PostgreSQL's frontend/backend protocol.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
@@ -20,9 +20,8 @@ import (
 // balancer balances over the replicas of one trial. No request is retried, so that no
 // failure is hidden.
 type balancer interface {
-	// add and remove return when the change has taken effect.
-	add(*replica)
-	remove(*replica)
+	// set adds or removes a replica, and returns when the change has taken effect.
+	set(r *replica, in bool)
 	// pick returns the address for a new connection.
 	pick() string
 	Close()
@@ -30,25 +29,23 @@ type balancer interface {
 
 // balance opens the balancer of a trial.
 func (t *trial) balance(ctx context.Context) balancer {
-	if t.server.balancer == "kube-proxy" {
+	if t.server.Balancer == "kube-proxy" {
 		return &kubeProxy{}
 	}
 	number, dir := t.o.folder()
 	n := 10000 + number // below the ports that the kernel chooses
 	p := &proxy{addr: fmt.Sprintf("127.0.0.1:%d", n), dir: dir}
-	config := dir + "/config"
-	var b balancer
-	words := []string{"haproxy", "-db", "-f", config}
-	if t.server.balancer == "nginx" {
-		words = []string{"nginx", "-c", config}
+	var b balancer = &haproxy{p}
+	words := []string{"haproxy", "-db", "-f"}
+	if t.server.Balancer == "nginx" {
+		words = []string{"nginx", "-c"}
 		known := &nginx{proxy: p}
 		known.save()
 		b = known
 	} else {
-		p.save(haproxyConfig, p.socket(), p.addr, haproxyModes[t.server.balancer])
-		b = &haproxy{p}
+		p.save(haproxyConfig, p.dir, p.addr, haproxyModes[t.server.Balancer])
 	}
-	p.Program = stage.Start(stage.Command(ctx, words...))
+	p.Program = stage.Start(stage.Command(ctx, append(words, dir+"/config")...))
 	p.Await(ctx, "127.0.0.1", n)
 	return b
 }
@@ -60,8 +57,7 @@ type proxy struct {
 	dir  string
 }
 
-func (p *proxy) pick() string   { return p.addr }
-func (p *proxy) socket() string { return p.dir + "/s" }
+func (p *proxy) pick() string { return p.addr }
 
 func (p *proxy) save(format string, args ...any) {
 	must.Do(os.WriteFile(p.dir+"/config", fmt.Appendf(nil, format, args...), 0o644))
@@ -70,7 +66,7 @@ func (p *proxy) save(format string, args ...any) {
 // haproxyConfig has slots for the replicas of a rollout, which are eight at most.
 const haproxyConfig = `
 global
-    stats socket unix@%[1]s mode 600 level admin
+    stats socket unix@%[1]s/s mode 600 level admin
     stats timeout 1h
     nbthread 1
 defaults
@@ -100,24 +96,27 @@ var haproxyModes = map[string]string{
 // haproxy learns of each change through the runtime API.
 type haproxy struct{ *proxy }
 
-func (h *haproxy) add(r *replica) {
-	h.say("changed", "set server pods/s%d addr %s port %d", r.slot, r.host, r.port)
-	h.say("", "set server pods/s%d state ready", r.slot)
+func (h *haproxy) set(r *replica, in bool) {
+	if !in {
+		h.say(r, "state maint")
+		return
+	}
+	h.say(r, fmt.Sprintf("addr %s port %d", r.host, r.port))
+	h.say(r, "state ready")
 }
 
-func (h *haproxy) remove(r *replica) { h.say("", "set server pods/s%d state maint", r.slot) }
-
-// say sends one command. The answer must contain want, or be empty for an empty want.
-func (h *haproxy) say(want, format string, args ...any) {
-	conn := must.Get(net.Dial("unix", h.socket()))
+// say changes a server. The answer is empty, or says that an address changed.
+func (h *haproxy) say(r *replica, change string) {
+	conn := must.Get(net.Dial("unix", h.dir+"/s"))
 	defer conn.Close()
-	fmt.Fprintf(conn, format+"\n", args...)
+	fmt.Fprintf(conn, "set server pods/s%d %s\n", r.slot, change)
 	answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
-	must.Be(strings.Contains(answer, want) && (want != "" || answer == ""), "haproxy answers %q", answer)
+	must.Be(answer == "" || strings.Contains(answer, "changed"), "haproxy answers %q", answer)
 }
 
 // nginxConfig is for nginx as a balancer, and as a server.
 const nginxConfig = `
+user root;
 daemon off;
 worker_processes 1;
 pid %[1]s/pid;
@@ -156,14 +155,14 @@ type nginx struct {
 	generation int
 }
 
-func (n *nginx) add(r *replica) {
-	n.pods = append(n.pods, r)
-	n.reload()
-}
-
-func (n *nginx) remove(r *replica) {
-	n.pods = without(n.pods, r)
-	n.reload()
+func (n *nginx) set(r *replica, in bool) {
+	n.pods = changed(n.pods, r, in)
+	n.generation++
+	n.save()
+	must.Do(n.Process.Signal(syscall.SIGHUP))
+	must.Be(must.Soon(patience, func() bool {
+		return load.Finish(http.Get(fmt.Sprintf("http://%s/generation/%d", n.addr, n.generation))) == nil
+	}), "nginx does not reload")
 }
 
 // save has max_fails=0, or nginx would leave out a server for 10 s after a failure.
@@ -175,17 +174,10 @@ func (n *nginx) save() {
 	n.proxy.save(nginxConfig, n.dir, fmt.Sprintf(nginxBalancer, servers, n.addr, n.generation))
 }
 
-func (n *nginx) reload() {
-	n.generation++
-	n.save()
-	must.Do(n.Process.Signal(syscall.SIGHUP))
-	c := &load.Client{Addr: n.addr}
-	must.Be(must.Soon(patience, func() bool {
-		return c.HTTP(fmt.Sprint("/generation/", n.generation), "", time.Now().Add(patience)) == load.Answered
-	}), "nginx does not reload")
-}
-
-func without(all []*replica, r *replica) []*replica {
+func changed(all []*replica, r *replica, in bool) []*replica {
+	if in {
+		return append(all, r)
+	}
 	return slices.DeleteFunc(all, func(other *replica) bool { return other == r })
 }
 
@@ -207,16 +199,10 @@ func (k *kubeProxy) pick() string {
 	return k.replicas[k.turn%len(k.replicas)].addr()
 }
 
-func (k *kubeProxy) add(r *replica) {
+func (k *kubeProxy) set(r *replica, in bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.replicas = append(k.replicas, r)
-}
-
-func (k *kubeProxy) remove(r *replica) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.replicas = without(k.replicas, r)
+	k.replicas = changed(k.replicas, r, in)
 }
 
 func (k *kubeProxy) Close() {}

@@ -10,59 +10,46 @@ import (
 
 // contender is one way to stop a server: a row of contenders.txt.
 type contender struct {
-	name   string
-	words  []string      // before the server's
-	sleep  time.Duration // before TERM, as in a preStop hook
-	scenes []string
-	chart  []string // scenes
+	Name   string
+	Words  []string      // before the server's
+	Sleep  time.Duration // before TERM, as in a preStop hook
+	Scenes []string
+	Chart  []string // scenes
 }
 
 // oracle gets TERM at the moment of the removal.
 const oracle = "oracle"
 
-var contenders = readContenders()
-
-func readContenders() (all []*contender) {
-	for _, cells := range rows("contenders.txt") {
-		all = append(all, &contender{cells[0], strings.Fields(cells[1]), duration(cells[2]), strings.Fields(cells[3]), strings.Fields(cells[4])})
-	}
-	return all
-}
-
 // claimed reports whether a claim for quick runs is about the contender with a server.
 func (c *contender) claimed(s *server) bool {
-	return slices.ContainsFunc(rows("claims.txt"), func(cells []string) bool {
-		return cells[0] == string(s.scene) && (cells[1] == c.name || cells[6] == c.name) && s.is(cells[2]) && s.is(cells[7])
+	return slices.ContainsFunc(claims, func(about *claim) bool {
+		named := about.Name == c.Name || about.Other == c.Name
+		return named && about.Scene == s.Scene && s.is(about.Servers) && s.is(about.Quick)
 	})
 }
 
 // holds reports whether the contender is lameduck.
-func (c *contender) holds() bool { return len(c.words) > 0 && c.words[0] == "lameduck" }
+func (c *contender) holds() bool { return len(c.Words) > 0 && c.Words[0] == "lameduck" }
 
-// command returns the server's command line after the contender's words.
-func (c *contender) command(o *options, s *server, words []string) []string {
-	if c.holds() {
-		return slices.Concat([]string{o.lameduck, "--log-format=json"}, c.flags(s), []string{"--"}, words)
+// before returns the contender's words before the server's.
+func (t *trial) before() []string {
+	if !t.contender.holds() {
+		return t.contender.Words
 	}
-	return slices.Concat(c.words, words)
-}
-
-// flags returns lameduck's flags.
-func (c *contender) flags(s *server) []string {
-	flags := []string{"--grace-period=" + s.grace.String()}
-	if s.graceful != syscall.SIGTERM {
-		flags = append(flags, fmt.Sprintf("--rewrite=TERM:%d", int(s.graceful)))
+	words := []string{"lameduck", "--grace-period=" + t.server.Grace.String()}
+	if t.server.Graceful != syscall.SIGTERM {
+		words = append(words, fmt.Sprintf("--rewrite=TERM:%d", int(t.server.Graceful)))
 	}
-	return append(flags, c.words[1:]...)
+	return slices.Concat(words, t.contender.Words[1:], []string{"--"})
 }
 
 // How describes the contender in a sentence.
 func (t *trial) How() string {
 	switch {
 	case t.contender.holds():
-		return "TERM at once, to lameduck " + strings.Join(t.contender.flags(t.server), " ") + " -- server"
-	case t.contender.sleep > 0:
-		return fmt.Sprintf("TERM after a preStop sleep of %.0f s", t.contender.sleep.Seconds())
+		return fmt.Sprintf("TERM at once, to %s server", strings.Join(t.before(), " "))
+	case t.contender.Sleep > 0:
+		return fmt.Sprintf("TERM after a preStop sleep of %.0f s", t.contender.Sleep.Seconds())
 	}
 	return "TERM at once"
 }

@@ -37,34 +37,17 @@ func (l *sender) cells() (failed []int) {
 	return failed
 }
 
-const intro = `Each contender plays the same stop: two replicas behind a balancer, %.0f requests/s,
-no retries. The old replica is stopped; the balancer learns of the stop %.0f s later, and
-sends until then.
-
-`
-
 // Demo plays one stop with each contender of the demo, side by side.
-func Demo(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: []scene{demo}, repeat: 1, jobs: 4, stops: 1}
-	return o.main("demo", args, out, func() findings {
+func Demo(ctx context.Context, args []string, out io.Writer) {
+	o := &options{demo: true, replicas: 2, repeat: 1, stops: 1}
+	o.main("demo", args, out, func() findings {
 		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
-		_, err := stage.Enter(syscall.CLONE_NEWNET, true)
-		o.lone = err == nil
+		o.lone = must.Try(func() { stage.Enter(ctx, syscall.CLONE_NEWNET) }) == nil
 		trials := o.plan()
-		first := trials[0]
-		fmt.Fprintf(out, intro, first.server.rate, first.lags[0].Seconds())
-		for _, t := range trials {
-			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.How())
-		}
+		rate, lag := trials[0].server.Rate, trials[0].lags[0].Seconds()
+		fmt.Fprint(out, render("before.txt", map[string]any{"Rate": rate, "Lag": lag, "Trials": trials}))
 		o.show(ctx, trials)
-		if w := first.Stops[0].Watch; w != nil {
-			fmt.Fprintf(out, "\nlameduck watch says beside any server what a stop costs. Beside the bare one:\n\n")
-			fmt.Fprintf(out, "  lameduck: watch: %s\n", strings.Replace(w.Message, "; ", "\n  lameduck: watch: ", 1))
-		}
-		fmt.Fprintf(out, "\nNobody told lameduck about the lag. Its lines on standard error:\n\n")
-		for _, r := range trials[len(trials)-1].Stops[0].Reports {
-			fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
-		}
+		fmt.Fprint(out, render("after.txt", trials))
 		return trials
 	})
 }
@@ -80,7 +63,7 @@ func (o *options) show(ctx context.Context, trials findings) {
 		erase = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(text, "\n"))
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- o.playAll(ctx, trials, func() {}) }()
+	go func() { ended <- o.playAll(ctx, trials) }()
 	for {
 		select {
 		case err := <-ended:

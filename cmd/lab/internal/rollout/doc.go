@@ -35,38 +35,16 @@
 //     rollout is played again after the others, whatever the result, half as many at a time, and
 //     after the last attempt left out. The output has the number of such rollouts.
 //
-// The contenders, servers, lags and claims are the rows of tables. The servers form scenes, each with
-// a table and claims of its own, since a failure means something else in each:
+// The scenes, contenders, servers, lags and claims are the rows of tables. lab demo needs no privileges
+// and no other programs: its replicas are processes on the loopback interface. lameduck watch needs a
+// network namespace without other losses: contenders that lose play one after the other there, and where
+// the machine makes none, watch is left out.
 //
-//   - steady: dense traffic behind balancers that let go. A hold that watches traffic loses
-//     no request. WebSockets last until the server ends, and only opening one can fail.
-//   - kept: clients that never let go. A client has 24 connections, uses the connections in
-//     turn, and looks before each use whether the server has closed the connection, as
-//     pools of HTTP clients do. The requests are POSTs of 10 to 30 ms at random times, one
-//     of which is in flight at each replica on average; a full pool makes requests wait.
-//     No delay ends such traffic. The claim is that a hold loses at most a tenth of the requests
-//     that a sleep of the same length loses. In a grace period of 60 s the hold ends by itself, in
-//     one of 30 s the ceiling comes first.
-//     With --close-idle the clients choose again during the hold.
-//   - calls: the same of gRPC, whose clients --close-idle sends GOAWAY.
-//   - closes: pools, before a graceful server. A sleep of the same length loses as few.
-//   - sparse: traffic that is thin, a request in some four seconds at each replica. A silence
-//     proves little there, and every silence loses requests by design, so only the hold with a
-//     floor as long as the longest lag is claimed to lose none.
-//   - demo: one stop of a server that handles no signals, by four contenders side by side.
-//     It needs no privileges and no other programs: the replicas are processes on the
-//     loopback interface. lameduck watch needs a network namespace without other losses:
-//     contenders that lose play one after the other there, and where the machine makes none, watch
-//     is left out.
-//
-// The clients of the scenes other than steady and sparse are behind kube-proxy: a new connection goes
-// to the next of the replicas that are not yet removed, and stays there. The client picks the
-// replica, at connect(2), and connects directly. That comes to the same as kube-proxy's
-// rules, which pick a replica for the first packet of a connection; the kernel's connection
-// tracking translates all further packets alike, whatever becomes of the rules. Servers see
-// the client's address in both cases, and when a server has gone, its network remains for a
-// while and refuses. Left out are connection tracking's own faults and the node's address
-// in front of clients from outside.
+// Clients behind kube-proxy connect directly: a new connection goes to the next of the replicas that are
+// not yet removed, and stays there. That comes to the same as kube-proxy's rules, which pick a replica for
+// the first packet of a connection. Servers see the client's address in both cases, and when a server has
+// gone, its network remains for a while and refuses. Left out are connection tracking's own faults and the
+// node's address in front of clients from outside.
 //
 // The experiment does not show lost packets or UDP.
 //

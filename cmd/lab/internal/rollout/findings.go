@@ -17,10 +17,10 @@ type findings []*trial
 type part struct {
 	Name     string
 	Stops    int
-	losing   int // stops with a failed request
-	requests int
+	Losing   int // stops with a failed request
+	Requests int
 	Failed   int
-	kinds    map[load.Kind]int
+	cut      int // failed requests that were in work
 	killed   int
 	Best     bool // of lameduck, in the chart
 	// The median and the 95th percentile of the times from the stop signal to the exit, in milliseconds.
@@ -30,22 +30,20 @@ type part struct {
 // part sums up the stops of a contender with servers of a scene. Times leave out long-lived
 // connections, which last to the ceiling, and trials in which the machine stood still are left
 // out of all.
-func (f findings) part(in scene, contender, servers string) *part {
-	p := &part{Name: contender, kinds: map[load.Kind]int{}}
+func (f findings) part(in, contender, servers string) *part {
+	p := &part{Name: contender}
 	var times []float64
 	for _, t := range f {
-		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
+		if t.Contender != contender || t.server.Scene != in || t.Stalled || !t.server.is(servers) {
 			continue
 		}
 		for _, s := range t.Stops {
 			p.Stops++
-			p.requests += s.Requests
+			p.Requests += s.Requests
 			p.Failed += s.Losses()
-			for k, n := range s.Failed {
-				p.kinds[k] += n
-			}
+			p.cut += s.Failed[load.Cut]
 			if len(s.Failed) > 0 {
-				p.losing++
+				p.Losing++
 			}
 			if s.Killed {
 				p.killed++
@@ -65,37 +63,15 @@ func (f findings) part(in scene, contender, servers string) *part {
 // print prints the tables of the scenes, as the pages have them, and each stop in which a hold
 // lost requests.
 func (f findings) print(out io.Writer) {
-	for _, s := range rollouts {
-		f.printTable(out, s)
-	}
-	fmt.Fprintln(out)
+	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(t, render("tables.txt", f.tables(false)))
+	t.Flush()
 	for _, t := range f {
 		for _, s := range t.Stops {
 			if len(s.Failed) > 0 && len(s.Reports) > 0 && !t.Stalled {
 				fmt.Fprintf(out, "%s, %s, a lag of %.1f s: %s; %s\n", t.Contender, t.Server, s.Lag.Seconds(),
-					load.Summary(s.Failed), s.report().Message)
+					load.Summary(s.Failed), s.Reports[len(s.Reports)-1].Message)
 			}
 		}
-	}
-}
-
-// printTable prints a scene's table.
-func (f findings) printTable(out io.Writer, s scene) {
-	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
-	defer t.Flush()
-	headed := false
-	for _, c := range contenders {
-		p := f.part(s, c.name, "")
-		if p.Stops == 0 {
-			continue
-		}
-		if !headed {
-			headed = true
-			fmt.Fprintf(t, "\n%s, %d stops of %s:\n\n", titles[s], p.Stops, c.name)
-			fmt.Fprintln(t, "| under\t| requests\t| failed\t| stops that lose any\t| stop to exit: median\t| 95 %\t|")
-			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t|")
-		}
-		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %s\t| %s\t|\n", c.name, p.requests, p.Failed, p.losing,
-			seconds(p.Median), seconds(p.Late))
 	}
 }

@@ -4,9 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
+
+// claim is a row of claims.txt.
+type claim struct {
+	Scene, Name, Servers, Figure, Bound string
+	Number                              float64
+	Other                               string // a contender to compare with
+	Quick                               string // servers
+}
 
 // judge prints the claims of claims.txt about what was played, and whether each holds.
 func (f findings) judge(out io.Writer) error {
@@ -19,22 +25,21 @@ func (f findings) judge(out io.Writer) error {
 		}
 		fmt.Fprintf(out, mark+"  "+format+"\n", args...)
 	}
-	for _, cells := range rows("claims.txt") {
-		in, name, servers, figure, bound, other := scene(cells[0]), cells[1], cells[2], cells[3], cells[4], cells[6]
-		p, than := f.part(in, name, servers), f.part(in, other, servers)
-		if p.Stops == 0 || other != "" && than.Stops == 0 {
+	for _, c := range claims {
+		p, than := f.part(c.Scene, c.Name, c.Servers), f.part(c.Scene, c.Other, c.Servers)
+		if p.Stops == 0 || c.Other != "" && than.Stops == 0 {
 			continue
 		}
-		is, limit := p.figure(figure), number(cells[5])
-		if other != "" {
-			limit = p.share(limit, figure, than)
+		is, limit := p.figure(c.Figure), c.Number
+		if c.Other != "" {
+			limit = p.share(limit, c.Figure, than)
 		}
 		holds := is <= limit
-		if bound == "at least" {
+		if c.Bound == "at least" {
 			holds = is >= limit
 		}
 		say(holds, "%s, %s: %s: %s %.3g, %s %.3g of %d requests in %d stops",
-			in, cmp.Or(servers, "all"), name, figure, is, bound, limit, p.requests, p.Stops)
+			c.Scene, cmp.Or(c.Servers, "all"), c.Name, c.Figure, is, c.Bound, limit, p.Requests, p.Stops)
 	}
 	f.judgeWatch(say)
 	stalled := 0
@@ -56,7 +61,7 @@ func (p *part) figure(name string) float64 {
 	case "lost":
 		return float64(p.Failed + p.killed)
 	case "cut":
-		return float64(p.kinds[load.Cut])
+		return float64(p.cut)
 	}
 	return p.Median / 1000
 }

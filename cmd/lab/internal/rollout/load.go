@@ -3,61 +3,73 @@ package rollout
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
+	"net"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // requestTimeout bounds a request, beyond the server's thinking time.
 const requestTimeout = 8 * time.Second
 
-// keptConns is the size of the pool of a client that never lets go.
-const keptConns = 24
+// A client that never lets go has so many connections, or channels of gRPC, each of which keeps one.
+const (
+	keptConns    = 24
+	keptChannels = 8
+)
 
 // sender is the load of a trial.
 type sender struct {
 	load.Sender
-	server   *server
-	seed     uint64
-	upgraded sync.Map // the connections that are WebSockets
+	server *server
+	seed   uint64
 }
 
 // run sends until ctx ends, and returns when all requests have ended. pick returns the address of
 // each connection.
 func (l *sender) run(ctx context.Context, pick func() string) {
 	s := l.server
-	c := &load.Client{Pick: pick, Keep: s.has("keep")}
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, pick())
+	}
+	conns, channels := 0, make(chan peers.Link, keptChannels)
+	switch {
+	case s.has("keep"):
+		conns = keptConns
+	case s.has("grpc"):
+		for range keptChannels {
+			how := peers.Client{Protocol: "grpc", Server: "pods", Dial: dial, Limit: s.Max + requestTimeout}
+			channels <- must.Get(how.Open())
+		}
+	}
+	c := load.NewClient(conns, dial)
 	defer c.Close()
-	var calls *channels
-	if s.has("grpc") {
-		calls = openChannels(pick)
-		defer calls.Close()
-	}
-	if s.has("conns") {
-		c.Conns = keptConns
-	}
-	body := ""
+	path, body := "/static?pause=1ms&think=", "" // in two parts, so that the answer can be cut short
 	if s.has("post") {
-		body = "duck"
+		path, body = "/static?think=", "duck"
 	}
 	random := rand.New(rand.NewPCG(l.seed, 0))
 	l.Send(ctx, func() (pause time.Duration, ask func(time.Time) load.Kind) {
-		think := s.min + time.Duration(random.Float64()*float64(s.max-s.min))
-		gap := float64(time.Second) / s.rate
+		think := s.Min + time.Duration(random.Float64()*float64(s.Max-s.Min))
+		gap := float64(time.Second) / s.Rate
 		if s.has("random") { // the gaps of many independent clients, a Poisson process
 			gap *= random.ExpFloat64()
 		}
 		return time.Duration(gap), func(planned time.Time) load.Kind {
 			deadline := planned.Add(think + requestTimeout)
-			if s.has("websocket") {
-				return l.chat(c, deadline)
+			switch {
+			case s.has("websocket"): // those that are open last until the server ends
+				return load.KindOf(c.Do(deadline, func(conn *load.Conn) error { return conn.Chat("quack") }))
+			case s.has("grpc"):
+				return call(channels, think)
 			}
-			if calls != nil {
-				return calls.call(think, deadline)
-			}
-			kind := c.HTTP("/"+think.Round(time.Millisecond).String(), body, deadline)
+			kind := c.HTTP(path+think.Round(time.Millisecond).String(), body, deadline)
 			if kind == load.Answered {
 				l.Late(time.Since(planned) - think)
 			}
@@ -66,21 +78,18 @@ func (l *sender) run(ctx context.Context, pick func() string) {
 	})
 }
 
-// chat opens a WebSocket, or sends a message on one that is open. Open ones last until the server
-// ends, and so no message fails.
-func (l *sender) chat(c *load.Client, deadline time.Time) (kind load.Kind) {
-	err := c.Do(deadline, func(conn *load.Conn) (again bool, err error) {
-		kind = load.Answered
-		if _, open := l.upgraded.LoadOrStore(conn, true); open {
-			return conn.Chat() == nil, nil
-		}
-		kind = conn.Upgrade()
-		return kind == load.Answered, nil
-	})
-	if err != nil {
-		return load.KindOf(0, err)
+// call makes a call that takes so long, on the next of the channels.
+func call(channels chan peers.Link, takes time.Duration) load.Kind {
+	channel := <-channels
+	channels <- channel
+	err := channel.Take(plays.Step{Verb: "call", Arg: takes.String()})
+	switch status.Code(err) {
+	case codes.DeadlineExceeded:
+		return load.Timeout
+	case codes.Unavailable: // refused, or the connection ended
+		return load.Cut
 	}
-	return kind
+	return load.KindOf(err)
 }
 
 // pause fails if ctx ends first.

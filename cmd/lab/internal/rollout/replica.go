@@ -3,15 +3,14 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
+	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
-	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // replica is a server under a contender: in a rollout PID 1 of namespaces of its own, and in
@@ -19,9 +18,9 @@ import (
 type replica struct {
 	*stage.Program
 	host  string
-	port  int     // its own, which tells watch the replicas of the demo apart
-	slot  int     // in the balancer
-	watch watcher // its Program is nil without one
+	port  int            // its own, which tells watch the replicas of the demo apart
+	slot  int            // in the balancer
+	watch *stage.Program // nil without one
 }
 
 func (r *replica) addr() string { return fmt.Sprintf("%s:%d", r.host, r.port) }
@@ -32,60 +31,27 @@ const patience = 20 * time.Second
 // start starts a replica and returns when the server accepts.
 func (t *trial) start(ctx context.Context) *replica {
 	number, dir := t.o.folder()
-	network, command := fmt.Sprintf("10.%d.%d", 1+number/250, 1+number%250), stage.Linked
+	network, port, command := fmt.Sprintf("10.%d.%d", 1+number/250, 1+number%250), plays.Port, stage.Linked
 	if dir == "" {
-		network, command = "127.0.0", stage.Command
+		network, port, command = "127.0.0", 20000+number, stage.Command
 	}
-	r := &replica{host: network + ".2", port: 20000 + number, slot: len(t.replicas) + 1}
-	words := t.contender.command(t.o, t.server, t.server.command(dir, r.addr()))
-	r.Program = stage.Start(command(ctx, words...))
+	r := &replica{host: network + ".2", port: port, slot: len(t.replicas) + 1}
+	words := slices.Concat(t.before(), peers.Script(t.server.Runs))
+	if t.contender.holds() {
+		words[0] = t.o.lameduck
+	}
+	cmd := command(ctx, words...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Env, "LAMEDUCK_LOG_FORMAT=json", "LAB="+must.Get(os.Executable()),
+		"HOST="+r.host, fmt.Sprint("PORT=", port), "UPSTREAM=127.0.0.1:9") // nobody's
+	if dir != "" {
+		peers.WriteCertificate(dir)
+	}
+	r.Program = stage.Start(cmd)
 	t.replicas = append(t.replicas, r)
 	if dir != "" {
 		r.Link(fmt.Sprintf("r%d", number), network+".1", r.host, nil)
 	}
 	r.Await(ctx, r.host, r.port)
 	return r
-}
-
-// close ends the replica in any state, and its network.
-func (r *replica) close() {
-	r.Close()
-	r.watch.Close()
-}
-
-// Roles are the programs of the experiment, by the first argument.
-var Roles = map[string]func(args []string) error{"serve": serve}
-
-// serve is a load.Server at an address. Its kinds are
-//
-//	dies      TERM kills the server at once, with all requests in flight
-//	graceful  on TERM, requests in flight are answered, and kept connections closed
-//	calls     serves gRPC, and dies as well
-//
-// On the loopback interface the server ends with its standard input: no process outlives the demo.
-func serve(args []string) error {
-	kind, addr := args[0], args[1]
-	if kind == "calls" {
-		return serveCalls(addr)
-	}
-	s, err := load.Listen(addr)
-	if err != nil {
-		return err
-	}
-	if strings.HasPrefix(addr, "127.") {
-		go func() {
-			io.Copy(io.Discard, os.Stdin)
-			os.Exit(0)
-		}()
-	}
-	term := make(chan os.Signal, 1)
-	if kind != "dies" {
-		signal.Notify(term, syscall.SIGTERM)
-	}
-	go func() {
-		<-term
-		s.Stop(0)
-	}()
-	s.Serve()
-	return nil
 }

@@ -17,9 +17,10 @@ import (
 
 // options is the command line.
 type options struct {
-	scenes    []scene
+	demo      bool
+	dot       string // on standard error, after each trial
+	replicas  int
 	repeat    int
-	jobs      int // trials at a time
 	stops     int // in a trial, at most
 	run       string
 	quick     bool // only what the claims are about
@@ -43,14 +44,14 @@ func (o *options) folder() (number int, dir string) {
 }
 
 // Run plays the rollouts of args, and writes the tables to out.
-func Run(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: rollouts, repeat: 2, jobs: 10, stops: 4}
-	return o.main("rollout", args, out, func() findings {
+func Run(ctx context.Context, args []string, out io.Writer) {
+	o := &options{dot: ".", replicas: 5, repeat: 2, stops: 4}
+	o.main("rollout", args, out, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
-		o.dir = must.Get(stage.Enter(stage.All, true))
+		o.dir = stage.Enter(ctx, stage.All)
 		f := o.plan()
-		must.Do(o.playAll(ctx, f, func() { fmt.Fprint(os.Stderr, ".") }))
+		must.Do(o.playAll(ctx, f))
 		f.print(out)
 		return f
 	})
@@ -58,34 +59,28 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
 // and judges.
-func (o *options) main(name string, args []string, out io.Writer, play func() findings) error {
+func (o *options) main(name string, args []string, out io.Writer, play func() findings) {
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
 	f.BoolVar(&o.quick, "quick", false, "only what claims are about, once, two stops each")
-	lameduck, err := stage.Parse(f, args)
-	if err != nil {
-		return err
-	}
-	o.lameduck = lameduck
+	o.lameduck = stage.Parse(f, args)
 	if o.quick {
 		o.repeat, o.stops = 1, 2
 	}
-	return must.Try(func() {
-		found := play()
-		if o.json != "" {
-			must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
-		}
-		if o.svg != "" {
-			must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
-		}
-		var judged strings.Builder
-		err := found.judge(&judged)
-		if err != nil || name != "demo" { // which ends with lameduck's lines
-			fmt.Fprint(out, "\n", judged.String())
-		}
-		must.Do(err)
-	})
+	found := play()
+	if o.json != "" {
+		must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
+	}
+	if o.svg != "" {
+		must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
+	}
+	var judged strings.Builder
+	err := found.judge(&judged)
+	if err != nil || !o.demo { // which ends with lameduck's lines
+		fmt.Fprint(out, "\n", judged.String())
+	}
+	must.Do(err)
 }

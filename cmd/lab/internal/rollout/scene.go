@@ -2,9 +2,6 @@ package rollout
 
 import (
 	"embed"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,118 +10,64 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/internal/plays"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
-//go:embed rows pictures
+//go:embed rows texts
 var files embed.FS
 
-// rows returns the cells of an embedded table.
-func rows(name string) [][]string {
-	return plays.Rows(string(must.Get(files.ReadFile("rows/" + name))))
+// rows reads an embedded table. A cell of words is a list, and one of a signal its name without SIG.
+func rows[T any](name string) []*T {
+	return tables.Read[T](string(must.Get(files.ReadFile("rows/"+name))), strings.Fields,
+		func(name string) syscall.Signal { return unix.SignalNum("SIG" + name) })
 }
 
-func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }
-
-// scene is a group of servers with a common table: failures mean the same in all of the
-// group, and the same contenders play.
-type scene string
-
-const (
-	steady scene = "steady" // dense traffic behind balancers that let go
-	kept   scene = "kept"   // clients that never let go of connections
-	calls  scene = "calls"  // the same with gRPC
-	closes scene = "closes" // the same, of a server that closes them at its end
-	sparse scene = "sparse" // thin traffic
-
-	demo scene = "demo" // one stop, without privileges and other programs
-)
-
-// rollouts are the scenes of lab rollout.
-var rollouts = []scene{steady, kept, calls, closes, sparse}
-
-var titles = map[scene]string{
-	steady: "steady traffic, balancers that let go",
-	kept:   "clients that never let go: pools of connections through kube-proxy",
-	calls:  "the same with gRPC",
-	closes: "pools, and the server closes the connections at its end",
-	sparse: "sparse traffic: a request every four seconds at each replica",
+// scene is a row of scenes.txt.
+type scene struct {
+	Name  string
+	Jobs  int    // trials at a time
+	Best  string // lameduck's contender in the chart
+	Title string
 }
+
+// demo is the scene of lab demo. The others are those of lab rollout.
+const demo = "demo"
 
 // warm is the time of load before a stop: for pools to fill, and for the first sample.
 const warm = 500 * time.Millisecond
 
 // server is a kind of server, with a balancer and clients: a row of servers.txt.
 type server struct {
-	name     string
-	scene    scene
-	balancer string
-	runs     string
-	graceful syscall.Signal
-	min, max time.Duration // how long a request takes
-	rate     float64       // requests a second
-	grace    time.Duration // the orchestrator's grace period
-	words    []string
+	Name     string
+	Scene    string
+	Balancer string
+	Runs     []string // a script of package peers, and its arguments
+	Graceful syscall.Signal
+	Min, Max time.Duration // how long a request takes
+	Rate     float64       // requests a second
+	Grace    time.Duration // the orchestrator's grace period
+	Words    []string
 }
 
-var servers = readServers()
-
-func readServers() (all []*server) {
-	for _, cells := range rows("servers.txt") {
-		takes := strings.Fields(cells[5])
-		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3],
-			graceful: unix.SignalNum("SIG" + cells[4]), min: duration(takes[0]), max: duration(takes[1]),
-			grace: duration(cells[7]), words: strings.Fields(cells[8])}
-		fmt.Sscan(cells[6], &s.rate)
-		all = append(all, s)
-	}
-	return all
-}
+var (
+	scenes     = rows[scene]("scenes.txt")
+	servers    = rows[server]("servers.txt")
+	contenders = rows[contender]("contenders.txt")
+	claims     = rows[claim]("claims.txt")
+)
 
 // has reports whether a word of the last column describes the server.
-func (s *server) has(word string) bool { return slices.Contains(s.words, word) }
+func (s *server) has(word string) bool { return slices.Contains(s.Words, word) }
 
 // is reports whether a cell of claims.txt selects the server.
 func (s *server) is(cell string) bool {
 	if word, not := strings.CutPrefix(cell, "!"); not {
 		return !s.has(word)
 	}
-	return cell == "" || cell == s.name || cell == s.balancer || s.has(cell)
+	return cell == "" || cell == s.Name || cell == s.Balancer || s.has(cell)
 }
 
 // serverOf returns a server by name.
 func serverOf(name string) *server {
-	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.name == name })]
+	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.Name == name })]
 }
-
-// command returns the command line of a replica at an address. dir is the replica's alone.
-func (s *server) command(dir, addr string) []string {
-	path := filepath.Join(dir, s.runs+".conf")
-	switch s.runs {
-	case "haproxy":
-		must.Do(os.WriteFile(path, fmt.Appendf(nil, haproxyApp, addr), 0o644))
-		return []string{"haproxy", "-W", "-db", "-f", path}
-	case "nginx":
-		must.Do(os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, fmt.Sprintf(nginxApp, addr)), 0o644))
-		return []string{"nginx", "-c", path}
-	}
-	return []string{must.Get(os.Executable()), "rollout", "serve", s.runs, addr}
-}
-
-const haproxyApp = `
-defaults
-    mode http
-    timeout client 30s
-    timeout connect 5s
-    timeout server 30s
-frontend web
-    bind %s
-    http-request return status 200 content-type text/plain string served
-`
-
-const nginxApp = `
-    server {
-        listen %s;
-        location / { return 200 served; }
-    }
-`

@@ -1,13 +1,12 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -46,18 +45,13 @@ type stop struct {
 	Requests int               `json:"requests"`
 	Failed   map[load.Kind]int `json:"failed,omitempty"`
 	Reports  []stage.Report    `json:"reports,omitempty"`
-	Watch    *cost             `json:"watch,omitempty"`
+	Watch    *stage.Report     `json:"watch,omitempty"`
 
 	began time.Time
 }
 
 // Losses returns the number of requests that failed.
 func (s *stop) Losses() int { return load.Failed(s.Failed) }
-
-// report returns the report of the end of the hold.
-func (s *stop) report() stage.Report {
-	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
-}
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
@@ -68,12 +62,12 @@ func (o *options) plan() (all findings) {
 	for n := range o.repeat {
 		for i, s := range servers {
 			for _, c := range contenders {
-				name := fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)
-				if !slices.Contains(o.scenes, s.scene) || !slices.Contains(c.scenes, string(s.scene)) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
+				name := fmt.Sprintf("%s: %s | %s", s.Scene, s.Name, c.Name)
+				if o.demo != (s.Scene == demo) || !slices.Contains(c.Scenes, s.Scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
 					continue
 				}
-				lags := drawLags(s.scene, n, i)
-				all = append(all, &trial{Contender: c.name, Server: s.name, contender: c, server: s,
+				lags := drawLags(s.Scene, n, i)
+				all = append(all, &trial{Contender: c.Name, Server: s.Name, contender: c, server: s,
 					lags: lags[:min(o.stops, len(lags))], o: o, load: &sender{server: s, seed: uint64(n)}})
 			}
 		}
@@ -82,6 +76,13 @@ func (o *options) plan() (all findings) {
 	return all
 }
 
+// lags has the distributions of lags.txt.
+var lags = rows[struct {
+	Name             string
+	From, To, Seldom time.Duration
+	Scenes           []string
+}]("lags.txt")
+
 // longestLag bounds the lags of rollouts.
 const longestLag = 10 * time.Second
 
@@ -89,15 +90,15 @@ const longestLag = 10 * time.Second
 // distribution of a scene in lags.txt, which take turns to be the first: in a quick run, whose
 // rollouts have two, each comes as often. The lags depend on the repetition and the server alone, so
 // that every contender meets the same lags.
-func drawLags(in scene, repetition, server int) (all []time.Duration) {
+func drawLags(in string, repetition, server int) (all []time.Duration) {
 	r := rand.New(rand.NewPCG(uint64(repetition), uint64(server)))
-	for _, cells := range rows("lags.txt") {
-		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
+	for _, l := range lags {
+		if !slices.Contains(l.Scenes, in) {
 			continue
 		}
-		from, to := duration(cells[1]), duration(cells[2])
-		if seldom := duration(cells[3]); seldom > 0 && r.IntN(3) == 0 {
-			from, to = seldom, seldom*3/2
+		from, to := l.From, l.To
+		if l.Seldom > 0 && r.IntN(3) == 0 {
+			from, to = l.Seldom, l.Seldom*3/2
 		}
 		all = append(all, from+time.Duration(r.Float64()*float64(to-from)))
 	}
@@ -105,23 +106,17 @@ func drawLags(in scene, repetition, server int) (all []time.Duration) {
 	return append(all[first:], all[:first]...)
 }
 
-// playAll plays the trials of scene after scene, so many at a time, calls over after each, and returns
-// the first error. The losses of clients that never let go are a matter of milliseconds, and the
-// processors shall be free then: a quarter as many are played. A trial during which the machine stood
-// still is played again after the others, whatever the result, and half as many at a time.
-func (o *options) playAll(ctx context.Context, trials findings, over func()) error {
+// playAll plays the trials of scene after scene, and returns the first error. A trial during which the
+// machine stood still is played again after the others, whatever the result, and half as many at a time.
+func (o *options) playAll(ctx context.Context, trials findings) error {
 	const attempts = 4
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	for _, s := range o.scenes {
-		jobs := o.jobs
-		if s == kept || s == calls || s == closes {
-			jobs = (jobs + 3) / 4
-		}
+	for _, s := range scenes {
 		var losing sync.Mutex
-		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s })
+		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.Scene != s.Name })
 		for attempt := range attempts {
-			stage.Beside(ctx, now, max(1, jobs>>attempt), 100*time.Millisecond, func(t *trial) {
+			stage.Beside(ctx, now, max(1, s.Jobs>>attempt), 100*time.Millisecond, func(t *trial) {
 				if t.loses() { // in a network where watch counts all resets
 					losing.Lock()
 					defer losing.Unlock()
@@ -132,10 +127,10 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 				// The machine stood still for so long that the shortest --quiet-for, 1 s, may have passed
 				// without a request: the silence was real. A hold never ends by the silence of
 				// long-lived connections.
-				t.Stalled = !t.server.has("websocket") && t.load.LateMS > 600
+				t.Stalled = !t.server.has("websocket") && t.load.Count().LateMS > 600
 				if !t.Stalled || attempt == attempts-1 {
 					t.over.Store(true)
-					over()
+					fmt.Fprint(os.Stderr, o.dot)
 				}
 			})
 			now = slices.DeleteFunc(now, func(t *trial) bool { return !t.Stalled })
@@ -146,7 +141,7 @@ func (o *options) playAll(ctx context.Context, trials findings, over func()) err
 
 // loses reports whether a trial of the demo is to lose requests.
 func (t *trial) loses() bool {
-	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0]
+	return t.o.dir == "" && !t.contender.holds() && t.contender.Sleep < t.lags[0]
 }
 
 // run plays the trial once.
@@ -156,17 +151,14 @@ func (t *trial) run(ctx context.Context) {
 	defer t.balancer.Close()
 	defer func() {
 		for _, r := range t.replicas {
-			r.close()
+			r.Close()
+			r.watch.Close()
 		}
 	}()
-	number := 5
-	if t.o.dir == "" {
-		number = 2
+	for range t.o.replicas {
+		t.balancer.set(t.start(ctx), true)
 	}
-	for range number {
-		t.balancer.add(t.start(ctx))
-	}
-	t.watch(ctx, t.replicas[0])
+	t.startWatch(ctx, t.replicas[0])
 	t.load.Reset()
 	loaded, unload := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -179,8 +171,8 @@ func (t *trial) run(ctx context.Context) {
 	}()
 	for i, lag := range t.lags {
 		if i > 0 { // a new replica is there before each stop
-			t.balancer.add(t.start(ctx))
-			t.watch(ctx, t.replicas[i])
+			t.balancer.set(t.start(ctx), true)
+			t.startWatch(ctx, t.replicas[i])
 		}
 		pause(ctx, warm)
 		t.endWatch()
@@ -195,17 +187,17 @@ func (t *trial) run(ctx context.Context) {
 func (t *trial) stop(ctx context.Context, old *replica, lag time.Duration) *stop {
 	old.MustRun()
 	s := &stop{Lag: lag, Failed: map[load.Kind]int{}, began: time.Now()}
-	if old.watch.Program != nil {
+	if old.watch != nil {
 		old.watch.Process.Signal(syscall.SIGTERM)
 	}
-	if t.contender.name != oracle {
-		time.AfterFunc(t.contender.sleep, func() { old.Process.Signal(syscall.SIGTERM) })
+	if t.contender.Name != oracle {
+		time.AfterFunc(t.contender.Sleep, func() { old.Process.Signal(syscall.SIGTERM) })
 	}
-	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
+	kill := time.AfterFunc(t.server.Grace, func() { old.Process.Kill() })
 	pause(ctx, time.Until(s.began.Add(s.Lag)))
-	t.balancer.remove(old)
-	if t.contender.name == oracle {
-		old.Process.Signal(t.server.graceful)
+	t.balancer.set(old, false)
+	if t.contender.Name == oracle {
+		old.Process.Signal(t.server.Graceful)
 	}
 	<-old.Gone
 	s.Killed = !kill.Stop()
@@ -231,7 +223,7 @@ func (t *trial) tally() {
 			in.Failed[r.Kind]++
 		}
 	}
-	if t.server.scene == demo {
+	if t.server.Scene == demo {
 		t.Cells = t.load.cells()
 	}
 }

@@ -2,9 +2,7 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -12,70 +10,51 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
-// watcher is lameduck watch beside a replica that is to be stopped.
-type watcher struct {
-	*stage.Program
-	lines *json.Decoder
-}
-
-// cost is what watch counted of a stop, in its last line, and in each line before what it has
-// counted so far. Nil is not known, or not ended.
-type cost struct {
-	Time    time.Time `json:"time"`
-	Message string    `json:"message"`
-	Cut     *int      `json:"cut"`
-	Refused *int      `json:"refused"`
-	EndedMS *int64    `json:"server_ended_ms"` // in the last line alone
-}
-
-// watch starts lameduck watch in the replica's network namespace, if nobody else resets connections
+// startWatch starts lameduck watch in the replica's network namespace, if nobody else resets connections
 // there, and returns when watch has seen the server. Silence as long as the longest lag ends watch.
 // A rollout has watch in a quick run only: a longer one leaves the processors to the clients.
-func (t *trial) watch(ctx context.Context, r *replica) {
+func (t *trial) startWatch(ctx context.Context, r *replica) {
 	words := []string{t.o.lameduck, "watch", "--json"}
 	switch {
 	case t.o.dir != "" && t.o.quick:
 		words = append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", r.Process.Pid)}, words...)
-		words = append(words, "--grace-period="+(2*t.server.grace).String(), "--quiet-for="+longestLag.String())
+		words = append(words, "--grace-period="+(2*t.server.Grace).String(), "--quiet-for="+longestLag.String())
 	case t.o.lone && t.loses():
-		words = append(words, "--grace-period="+t.server.grace.String(), fmt.Sprintf("--count-port=%d", r.port))
+		words = append(words, "--grace-period="+t.server.Grace.String(), fmt.Sprintf("--count-port=%d", r.port))
 	default:
 		return
 	}
-	out, in, err := os.Pipe() // has room for the lines of a stop
-	must.Do(err)
-	cmd := stage.Command(ctx, words...)
-	cmd.Stdout = in
-	r.watch = watcher{stage.Start(cmd), json.NewDecoder(out)}
-	in.Close() // or out would have no end
-	r.watch.next()
+	r.watch = stage.Start(stage.Command(ctx, words...))
+	r.await(func(lines []stage.Report) bool { return len(lines) > 0 })
 }
 
-// endWatch ends watch beside the latest stop, to which tally gives the failures up to now.
+// await waits for lines of watch, and returns the last.
+func (r *replica) await(enough func(lines []stage.Report) bool) *stage.Report {
+	var lines []stage.Report
+	must.Be(must.Soon(patience, func() bool {
+		gone := r.watch.HasGone()
+		lines = stage.Reports(r.watch.Said())
+		return gone || enough(lines)
+	}) && len(lines) > 0, "no verdict: %s", r.watch.Said())
+	return &lines[len(lines)-1]
+}
+
+// endWatch ends watch beside the latest stop, to which tally gives the failures up to now, when watch
+// has counted up to now.
 func (t *trial) endWatch() {
-	if n := len(t.Stops); n > 0 && t.replicas[n-1].watch.Program != nil {
-		t.Stops[n-1].Watch = t.replicas[n-1].watch.verdict()
+	n := len(t.Stops)
+	if n == 0 || t.replicas[n-1].watch == nil {
+		return
 	}
-}
-
-// next returns the next line.
-func (w watcher) next() *cost {
-	c := &cost{}
-	err := w.lines.Decode(c)
-	must.Be(err == nil, "no verdict: %w: %s", err, w.Said())
-	return c
-}
-
-// verdict returns what watch counted up to now.
-func (w watcher) verdict() (c *cost) {
-	now := time.Now()
-	for c = w.next(); c.EndedMS == nil; c = w.next() {
-		if c.Refused != nil && c.Time.After(now) {
-			w.Process.Signal(syscall.SIGINT)
-		}
-	}
-	must.Be(c.Cut != nil && c.Refused != nil, "lameduck watch cannot count: %s", c.Message)
-	return c
+	r, now := t.replicas[n-1], time.Now()
+	r.await(func(lines []stage.Report) bool {
+		last := lines[len(lines)-1]
+		return last.Refused != nil && last.Time.After(now)
+	})
+	r.watch.Process.Signal(syscall.SIGINT)
+	verdict := r.await(func([]stage.Report) bool { return false })
+	must.Be(verdict.Message != "" && verdict.Cut != nil && verdict.Refused != nil, "no verdict: %s", r.watch.Said())
+	t.Stops[n-1].Watch = verdict
 }
 
 // judgeWatch judges lameduck watch by the clients. In the stops of a trial, taken one by one, the

@@ -3,19 +3,16 @@
 package stage
 
 import (
-	"errors"
+	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/internal/namespaces"
 )
 
@@ -28,59 +25,43 @@ const env = "LAB_DIR"
 // refused is the exit code of a second process that may not use its namespaces.
 const refused = 77
 
-// Parse parses the words of a command, and returns the path of its argument, the built lameduck,
-// which is not needed with the flags alone.
-func Parse(f *flag.FlagSet, args []string, alone ...string) (lameduck string, err error) {
-	if err := f.Parse(args); err != nil {
-		return "", err
-	}
-	needed := true
-	f.Visit(func(set *flag.Flag) { needed = needed && !slices.Contains(alone, set.Name) })
-	if !needed {
-		return "", nil
-	}
-	if f.NArg() != 1 {
-		return "", fmt.Errorf("want one argument, the built lameduck: %s", f.Name())
-	}
-	if _, err := os.Stat(f.Arg(0)); err != nil {
-		return "", err
-	}
-	return filepath.Abs(f.Arg(0))
+// Parse parses the words of a command, and returns the path of its argument, the built lameduck.
+func Parse(f *flag.FlagSet, args []string) (lameduck string) {
+	must.Do(f.Parse(args))
+	must.Be(f.NArg() == 1, "want one argument, the built lameduck: %s", f.Name())
+	must.Get(os.Stat(f.Arg(0)))
+	return must.Get(filepath.Abs(f.Arg(0)))
 }
 
 // Enter runs the program again with the same arguments in new namespaces, the flags of clone(2),
 // and exits with its exit code. In the second process Enter returns a folder for temporary files,
-// with lo up and /proc mounted. The second process dies with the first.
+// with lo up and /proc mounted. The second process dies with the first, and gets TERM when ctx ends,
+// so that it can clean up.
 //
-// A user namespace is added where the kernel refuses the others. Its only user is root, or with
-// keepUser the same user with the capabilities for mounts and networks: as root, nginx would
-// change to another user.
-func Enter(flags uintptr, keepUser bool) (dir string, err error) {
+// A user namespace, whose only user is root, is added where the kernel refuses the others.
+func Enter(ctx context.Context, flags uintptr) (dir string) {
 	if dir := os.Getenv(env); dir != "" {
 		os.Unsetenv(env)
-		if prepare(flags) != nil {
+		if must.Try(func() { prepare(flags) }) != nil {
 			os.Exit(refused)
 		}
-		return dir, nil
+		return dir
 	}
-	dir, err = os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-") // where /tmp is mounted noexec, go run needs GOTMPDIR too
-	if err != nil {
-		return "", err
-	}
+	dir = must.Get(os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-")) // where /tmp is mounted noexec, go run needs GOTMPDIR too
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // some programs run as another user
-		return "", err
-	}
-	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
+	must.Do(os.Chmod(dir, 0o755)) // some programs run as another user
+	runtime.LockOSThread()        // the parent-death signal belongs to the forking thread
 	defer runtime.UnlockOSThread()
-	cmd := again(flags, keepUser, dir)
-	err = cmd.Start()
-	if errors.Is(err, syscall.EPERM) {
-		cmd = again(flags|syscall.CLONE_NEWUSER, keepUser, dir)
-		err = cmd.Start()
-	}
-	if err == nil {
-		passOn(cmd.Process)
+	var err error
+	for _, user := range []uintptr{0, syscall.CLONE_NEWUSER} {
+		cmd := namespaces.Again(flags|user, env+"="+dir)
+		if flags&syscall.CLONE_NEWPID == 0 { // else all its processes shall die
+			cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+		}
+		if err = cmd.Start(); err != nil {
+			continue
+		}
+		context.AfterFunc(ctx, func() { cmd.Process.Signal(syscall.SIGTERM) })
 		cmd.Wait()
 		if code := cmd.ProcessState.ExitCode(); code != refused {
 			os.RemoveAll(dir)
@@ -88,39 +69,15 @@ func Enter(flags uintptr, keepUser bool) (dir string, err error) {
 		}
 		err = syscall.EPERM
 	}
-	return "", fmt.Errorf("cannot make namespaces: %w", err)
-}
-
-// again returns the command of the second process.
-func again(flags uintptr, keepUser bool, dir string) *exec.Cmd {
-	cmd := namespaces.Again(flags, env+"="+dir)
-	attr := cmd.SysProcAttr
-	if flags&syscall.CLONE_NEWPID == 0 { // else all its processes shall die
-		attr.Pdeathsig = syscall.SIGTERM
-	}
-	if flags&syscall.CLONE_NEWUSER != 0 && keepUser {
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
-		attr.UidMappings[0].ContainerID, attr.GidMappings[0].ContainerID = os.Getuid(), os.Getgid()
-	}
-	return cmd
-}
-
-// passOn passes on signals, so that the second process can clean up.
-func passOn(p *os.Process) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		for s := range signals {
-			p.Signal(s)
-		}
-	}()
+	must.Be(false, "cannot make namespaces: %w", err)
+	return ""
 }
 
 // prepare brings up lo, and mounts the proc(5) of new PID namespaces.
-func prepare(flags uintptr) error {
-	err := namespaces.Up()
-	if err == nil && flags&syscall.CLONE_NEWPID != 0 {
-		err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""))
+func prepare(flags uintptr) {
+	must.Do(namespaces.Up())
+	if flags&syscall.CLONE_NEWPID != 0 {
+		must.Do(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		must.Do(unix.Mount("proc", "/proc", "proc", 0, ""))
 	}
-	return err
 }

@@ -25,23 +25,20 @@ func Command(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// Init returns a command that is PID 1 of new namespaces, with a /proc of its own and perhaps a
-// network. unshare(1) makes the network: CLONE_NEWNET in clone(2) takes long while many namespaces
-// are made and removed, and Go's runtime, and with it the load, would stand still meanwhile.
-func Init(ctx context.Context, network bool, words ...string) *exec.Cmd {
-	unshare := []string{"unshare", "--mount-proc"}
-	if network {
-		unshare = append(unshare, "--net")
-	}
-	cmd := Command(ctx, append(unshare, words...)...)
+// Init returns a command that is PID 1 of new namespaces, with a /proc of its own. The words may begin with
+// those of unshare(1).
+func Init(ctx context.Context, words ...string) *exec.Cmd {
+	cmd := Command(ctx, append([]string{"unshare", "--mount-proc"}, words...)...)
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
 	return cmd
 }
 
-// Linked returns what Init does, for a command that Link gives its network before it starts.
+// Linked returns what Init does, for a command that Link gives its network before it starts. unshare(1)
+// makes the network: CLONE_NEWNET in clone(2) takes long while many namespaces are made and removed, and
+// Go's runtime, and with it the load, would stand still meanwhile.
 func Linked(ctx context.Context, words ...string) *exec.Cmd {
-	wait := []string{"sh", "-ec", `read -r network || true; exec "$@"`, "stage"}
-	return Init(ctx, true, append(wait, words...)...)
+	wait := []string{"--net", "sh", "-ec", `read -r network || true; exec "$@"`, "stage"}
+	return Init(ctx, append(wait, words...)...)
 }
 
 // Program is a program that has been started.
@@ -95,7 +92,7 @@ func (p *Program) Link(name, here, there string, connect func(network *os.File))
 		connect(p.Network)
 		made = "made"
 	}
-	must.Do(Shell(link, fmt.Sprint(p.Process.Pid), name, here, there, made))
+	Shell(link, fmt.Sprint(p.Process.Pid), name, here, there, made)
 	p.stdin.Close()
 }
 
@@ -174,10 +171,7 @@ func (p *Program) Close() {
 }
 
 // Shell runs a script of sh -e with words.
-func Shell(script string, words ...string) error {
+func Shell(script string, words ...string) {
 	text, err := exec.Command("sh", append([]string{"-ec", script, "shell"}, words...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("cannot run %q, %q: %w: %s", script, words, err, text)
-	}
-	return nil
+	must.Be(err == nil, "cannot run %q, %q: %w: %s", script, words, err, text)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +20,9 @@ type client struct {
 	t    *trial
 	p    *play
 	addr net.IP
+
+	// Of a pool: a connection, or what a library has with connections of its own.
+	link peers.Link
 	only *onlyConn // nil: any number of connections
 }
 
@@ -94,13 +96,13 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 	case "until":
 		c.t.wait(plays.Duration(step.Arg))
 	case "run":
-		return stage.Shell(step.Arg)
+		return must.Try(func() { stage.Shell(step.Arg) })
 	case "ingress":
 		return must.Try(func() { c.t.ingress(step.Arg) })
 	case "signal":
 		return c.t.signal(step.Arg)
 	case "syn":
-		c.syn()
+		return must.Try(c.syn)
 	default:
 		return link.Take(step)
 	}
@@ -116,7 +118,7 @@ func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) 
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
 	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, c.server()) }
 	if c.only != nil {
-		return c.only.dial(c.t.c.Lag > 0, connect)
+		return c.only.dial(connect)
 	}
 	conn, err := connect()
 	c.t.hold(conn)
@@ -133,28 +135,21 @@ func (t *trial) hold(conn net.Conn) {
 // syn sends a SYN from an address that no host has: the server's SYN-ACK gets no answer,
 // and the kernel repeats it for about a minute. See ip(7), IP_TRANSPARENT.
 func (c *client) syn() {
-	transparent := func(_, _ string, conn syscall.RawConn) (err error) {
-		e := conn.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_TRANSPARENT, 1)
-		})
-		c.t.check(e)
-		c.t.check(err)
-		return err
-	}
-	nowhere := &net.TCPAddr{IP: net.IPv4(10, 7, c.addr[14], c.addr[15])}
-	d := net.Dialer{LocalAddr: nowhere, Timeout: 100 * ms, Control: transparent}
-	if conn, err := d.Dial("tcp", c.server()); err == nil {
-		conn.Close()
-		c.t.check(fmt.Errorf("a SYN from nowhere was answered"))
-	}
+	fd := must.Get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
+	defer unix.Close(fd)
+	must.Do(unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_TRANSPARENT, 1))
+	must.Do(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 7, c.addr[14], c.addr[15]}}))
+	sent := unix.Connect(fd, &unix.SockaddrInet4{Port: c.p.Port, Addr: [4]byte(peers.ServerEnd.To4())})
+	must.Be(sent == unix.EINPROGRESS, "no SYN was sent: %v", sent)
+	time.Sleep(100 * ms)
+	_, err := unix.Getpeername(fd)
+	must.Be(err != nil, "a SYN from nowhere was answered")
 }
 
 // signal sends a further signal to lameduck, unless lameduck has exited.
 func (t *trial) signal(name string) error {
-	select {
-	case <-t.server.Gone:
+	if t.server.HasGone() {
 		return nil
-	default:
-		return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 	}
+	return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 }

@@ -12,7 +12,7 @@ import (
 // play is what some clients do.
 type play struct {
 	*plays.Play
-	free chan *pooled // connections of a pool that are not in use: that was used last comes last
+	free chan *client // connections of a pool that are not in use: that was used last comes last
 }
 
 // run plays all clients. When the server has gone, steps whose moment has not come run at
@@ -74,7 +74,7 @@ func (c *client) play(open func() (peers.Link, error)) bool {
 	case c.p.Aside:
 		c.t.spare(err)
 	default:
-		c.t.lose(err)
+		c.t.lose(loss{Error: err.Error()})
 	}
 	return err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,12 +23,6 @@ var errClosed = errors.New("the server has closed the connection")
 
 // keptFor is how long a connection is used after TERM if the server does not close it.
 const keptFor = 6 * s
-
-// pooled is a connection of a pool, or a client of a library with connections of its own.
-type pooled struct {
-	*client
-	link peers.Link
-}
 
 // runPool makes requests until the server has gone: each takes the connection that has not been
 // used for the longest time. With think each connection has its own requests. No connection is
@@ -49,10 +44,13 @@ func (p *play) runPool(t *trial) {
 
 // openPool opens the connections, of three clients.
 func (p *play) openPool(t *trial, all *sync.WaitGroup) {
-	p.free = make(chan *pooled, p.Clients)
+	p.free = make(chan *client, p.Clients)
 	clients := []*client{t.client(p), t.client(p), t.client(p)}
 	for i := 0; i < p.Clients; i += p.Share {
-		conn := &pooled{client: &client{t: t, p: p, addr: clients[i%len(clients)].addr, only: &onlyConn{}}}
+		conn := *clients[i%len(clients)]
+		if t.c.Lag == 0 {
+			conn.only = &onlyConn{}
+		}
 		all.Go(func() {
 			t.wait(p.From + time.Duration(i)*10*ms)
 			if err := conn.begin(); err != nil {
@@ -60,7 +58,7 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 				return
 			}
 			for range p.Share {
-				p.free <- conn
+				p.free <- &conn
 			}
 		})
 	}
@@ -91,7 +89,7 @@ func (p *play) load(t *trial, all *sync.WaitGroup) {
 
 // begin opens the connection, or so many of a library's, and makes a first request on each, which
 // is slow on some servers and does not count.
-func (c *pooled) begin() (err error) {
+func (c *client) begin() (err error) {
 	first := request{"first", 100 * ms}
 	if c.link, err = c.open(); err != nil {
 		return err
@@ -107,33 +105,31 @@ func (c *pooled) begin() (err error) {
 
 // request makes a request. Where the row has a lag, a connection that has ended is replaced, which
 // libraries do by themselves.
-func (c *pooled) request(r request) error {
-	if c.t.c.Lag == 0 && c.only.closed(false) {
-		return errClosed
-	}
+func (c *client) request(r request) error {
 	stream, isStream := c.link.(*peers.Stream)
-	if c.t.c.Lag == 0 || !isStream {
-		return c.take(c.link, c.p.Steps, r)
-	}
-	if c.only.closed(true) {
-		c.only.close()
+	isStream = isStream && c.only == nil
+	switch {
+	case c.only.ended():
+		return errClosed
+	case isStream && stream.Ended():
+		stream.Close()
 		link, err := c.open()
 		if err != nil {
-			c.only.close()
 			return err
 		}
-		c.link, stream = link, link.(*peers.Stream)
+		stream = link.(*peers.Stream)
+		c.link = link
 	}
-	err := c.take(stream, c.p.Steps, r)
-	if err != nil || stream.Last {
-		c.only.close()
+	err := c.take(c.link, c.p.Steps, r)
+	if isStream && (err != nil || stream.Last) {
+		stream.Close()
 	}
 	return err
 }
 
 // use makes a request that counts if it is lost, and reports whether the connection may be used
 // again. The answer does not decide when the signal is due.
-func (c *pooled) use() bool {
+func (c *client) use() bool {
 	r := request{c.t.nextName(), c.p.randomThink()}
 	began := time.Now()
 	err := c.request(r)
@@ -145,54 +141,43 @@ func (c *pooled) use() bool {
 }
 
 // loop uses the connection until the server closes it.
-func (c *pooled) loop() {
+func (c *client) loop() {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for c.t.sleep(plays.Exponential(random, c.p.Think)) && c.use() {
 		if c.t.c.Race && time.Since(c.t.term) > keptFor {
-			c.t.open.Add(1)
+			c.t.mu.Lock()
+			defer c.t.mu.Unlock()
+			c.t.Open++
 			return
 		}
 	}
 }
 
-// onlyConn is the only connection that a client has.
+// onlyConn is the only connection that a client has, or nil if connections are replaced.
 type onlyConn struct {
-	mu   sync.Mutex // clients of HTTP/2 dial in the background
-	conn net.Conn   // nil before the first and after the last
-	used bool
+	used atomic.Bool // clients of HTTP/2 dial in the background
+	conn atomic.Pointer[net.Conn]
 }
 
-// dial connects. Where connections are not replaced, calls after the first fail with errClosed.
-func (o *onlyConn) dial(replaced bool, connect func() (net.Conn, error)) (net.Conn, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.used && !replaced {
+// dial connects. Calls after the first fail with errClosed.
+func (o *onlyConn) dial(connect func() (net.Conn, error)) (net.Conn, error) {
+	if o.used.Swap(true) {
 		return nil, errClosed
 	}
-	o.used = true
 	conn, err := connect()
-	o.conn = conn
+	if err == nil {
+		o.conn.Store(&conn)
+	}
 	return conn, err
 }
 
-// closed reports that the connection has ended, or that bytes came unasked, where those are a farewell.
-func (o *onlyConn) closed(farewell bool) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.conn == nil {
-		return o.used
+// ended reports that the server has ended the connection.
+func (o *onlyConn) ended() bool {
+	if o == nil || o.conn.Load() == nil {
+		return false
 	}
-	n, err := load.Peek(o.conn)
-	return (n == 0 || farewell) && !errors.Is(err, unix.EAGAIN)
-}
-
-func (o *onlyConn) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.conn != nil {
-		o.conn.Close()
-	}
-	o.conn = nil
+	n, err := load.Peek(*o.conn.Load())
+	return n == 0 && !errors.Is(err, unix.EAGAIN)
 }
 
 // raceLimit is the longest time from a request to a failure by the race, in which the
@@ -203,18 +188,16 @@ const raceLimit = 150 * ms
 
 // noteKept counts a request of a pool, by duration and error.
 func (t *trial) noteKept(name string, took time.Duration, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at := time.Since(t.term)
+	early := time.Now().Before(t.term)
 	switch {
-	case err == nil:
-	case at < 0:
-		t.err = fmt.Errorf("a request failed before TERM: %w", err)
-	default:
-		raced := t.c.Race && took < raceLimit
-		t.lost = append(t.lost, loss{Name: name, At: at, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: raced})
+	case err != nil && early:
+		t.check(fmt.Errorf("a request failed before TERM: %w", err))
+	case err != nil:
+		t.lose(loss{Name: name, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: t.c.Race && took < raceLimit})
 	}
-	if at > 0 {
-		t.requests++
+	if !early {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.Requests++
 	}
 }

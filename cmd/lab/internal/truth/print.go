@@ -6,15 +6,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
+
+// count counts the results with a verdict.
+func (r *row) count(v plays.Verdict) (n int) {
+	for _, found := range r.results {
+		if found.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
 
 // failures counts the wrong results.
 func (r *row) failures() int {
 	n := len(r.broken)
-	for _, found := range r.results {
-		if r.Wrong(found.Verdict) {
-			n++
+	for _, v := range []plays.Verdict{plays.Early, plays.Late} {
+		if r.Wrong(v) {
+			n += r.count(v)
 		}
 	}
 	return n
@@ -29,11 +40,13 @@ func (r *row) failed(quick bool) bool {
 	return r.failures() > 0
 }
 
-// printEnded writes when the holds have ended, and returns an error if a row is wrong.
-func printEnded(out io.Writer, rows []*row, quick bool) error {
-	const line = "%5d %5d %4d  %s"
-	total := map[plays.Verdict]int{}
-	var failed, skipped, again int
+// printEnded writes when the holds have ended, and fails if a row is wrong.
+func printEnded(out io.Writer, rows []*row, quick bool) {
+	line := func(r *row, text any) {
+		fmt.Fprintf(out, "%5d %5d %4d  %s\n", r.count(plays.Right), r.count(plays.Early), r.count(plays.Late), text)
+	}
+	var total row
+	var failed, skipped int
 	fmt.Fprintln(out, "right early late  case")
 	for _, r := range rows {
 		if len(r.lacking) > 0 {
@@ -41,25 +54,17 @@ func printEnded(out io.Writer, rows []*row, quick bool) error {
 			fmt.Fprintf(out, "%s%s: skipped: no %s\n", indent, r.Name, strings.Join(r.lacking, ", "))
 			continue
 		}
-		counts := map[plays.Verdict]int{}
-		for _, found := range r.results {
-			counts[found.Verdict]++
-			total[found.Verdict]++
-		}
-		fmt.Fprintf(out, line+"\n", counts[plays.Right], counts[plays.Early], counts[plays.Late], r)
+		line(r, r)
 		r.explain(out)
-		again += r.again
+		total.results = append(total.results, r.results...)
+		total.again += r.again
 		if r.failed(quick) {
 			failed++
 		}
 	}
-	summary := fmt.Sprintf("%d cases, %d of them wrong, %d skipped; %d trials played again, since the machine stood still",
-		len(rows), failed, skipped, again)
-	fmt.Fprintf(out, line+"\n", total[plays.Right], total[plays.Early], total[plays.Late], summary)
-	if failed > 0 {
-		return fmt.Errorf("%d of %d cases wrong", failed, len(rows))
-	}
-	return nil
+	line(&total, fmt.Sprintf("%d cases, %d of them wrong, %d skipped; %d trials played again, since the machine stood still",
+		len(rows), failed, skipped, total.again))
+	must.Be(failed == 0, "%d of %d cases wrong", failed, len(rows))
 }
 
 const indent = "                  "

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"bytes"
 	"os"
 	"time"
 
@@ -33,19 +34,12 @@ func openTUN() *os.File {
 	return os.NewFile(uintptr(fd), "tun")
 }
 
-// packet is a packet on the way.
-type packet struct {
-	data []byte
-	due  time.Time
-}
-
 // forward copies packets in order, each after the delay, until a device is closed.
 func forward(from, to *os.File, delay time.Duration) {
-	way := make(chan packet, 4096)
+	way := make(chan func(), 4096)
 	go func() {
-		for p := range way {
-			time.Sleep(time.Until(p.due))
-			to.Write(p.data) // a device that is down loses the packet, as a network may
+		for arrive := range way {
+			arrive()
 		}
 	}()
 	defer close(way)
@@ -55,6 +49,10 @@ func forward(from, to *os.File, delay time.Duration) {
 		if err != nil {
 			return
 		}
-		way <- packet{append([]byte(nil), buffer[:n]...), time.Now().Add(delay)}
+		packet, due := bytes.Clone(buffer[:n]), time.Now().Add(delay)
+		way <- func() {
+			time.Sleep(time.Until(due))
+			to.Write(packet) // a device that is down loses the packet, as a network may
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,102 +11,70 @@ import (
 	"regexp"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
-// Roles are the programs of the tables, by the first argument.
-var Roles = map[string]func(args []string) error{"serve": peers.Serve, "play": playTrial}
-
 // Run plays the cases of args, and writes to out when the holds have ended.
-func Run(ctx context.Context, args []string, out io.Writer) error {
-	return run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) error { return printEnded(out, rows, quick) })
+func Run(ctx context.Context, args []string, out io.Writer) {
+	run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) { printEnded(out, rows, quick) })
 }
 
 // Kept plays the cases of lab kept, and writes to out what was lost.
-func Kept(ctx context.Context, args []string, out io.Writer) error {
-	return run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) error { return printLost(out, rows) })
+func Kept(ctx context.Context, args []string, out io.Writer) {
+	run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) { printLost(out, rows) })
 }
 
 // run plays the cases that the arguments of a command choose.
-func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool) error) error {
+func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool)) {
 	match := regexp.MustCompile("")
 	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	repeat := f.Int("n", 3, "trials of each case")
 	quick := f.Bool("quick", false,
 		"the selection of make test: each case once, a wrong one four times more, and most of the five decide")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
-	lameduck, err := stage.Parse(f, args)
-	if err != nil {
-		return err
-	}
+	lameduck := stage.Parse(f, args)
 	var rows []*row
 	for i := range cases {
 		if c := &cases[i]; match.MatchString(c.Name) && (c.Quick || !*quick) {
 			rows = append(rows, &row{Row: c})
 		}
 	}
-	if len(rows) == 0 {
-		return errors.New("no case has such a name: see the tables in internal/plays")
-	}
-	dir, err := stage.Enter(stage.All, false)
-	if err != nil {
-		return err
-	}
+	must.Be(len(rows) > 0, "no case has such a name: see the tables in internal/plays")
+	dir := stage.Enter(ctx, stage.All)
 	// Servers that run as another user may not see the folders of the programs.
-	err = stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), dir)
-	if err != nil {
-		return err
-	}
+	stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), dir)
 	sch := &scheduler{dir: dir, repeat: *repeat}
 	if *quick {
 		sch.repeat, sch.retry = 1, 4
 	}
 	sch.play(ctx, rows)
-	return cmp.Or(ctx.Err(), print(rows, *quick))
+	must.Do(ctx.Err())
+	print(rows, *quick)
 }
 
-// playTrial plays one trial: args are the name of a case, and a folder.
-func playTrial(args []string) error {
+// Play plays one trial: args are the name of a case, and a folder.
+func Play(args []string) {
 	c := plays.Find(args[0])
-	if c == nil {
-		return fmt.Errorf("no case %q", args[0])
-	}
+	must.Be(c != nil, "no case %q", args[0])
 	t := &trial{c: c, dir: args[1], links: map[string]func() (peers.Link, error){}}
 	machine := &stalls{}
 	go machine.watch(c)
 	err := t.play()
-	r, wrong := t.result()
-	r.Stalled = machine.longest(c, t.term.Add(r.Signal))
+	wrong := t.conclude()
+	t.Stalled = machine.longest(c, t.term.Add(t.Signal))
 	if err = cmp.Or(err, wrong); err != nil {
-		r.Err = err.Error()
+		t.Err = err.Error()
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	must.Do(json.NewEncoder(os.Stdout).Encode(t.result))
 }
 
 const (
 	ms = time.Millisecond
 	s  = time.Second
 )
-
-// missing returns what a case needs and the machine lacks.
-func missing(c *plays.Row) []string {
-	needs := []string{"ip", "mount", "pkill"}
-	if c.Unprivileged {
-		needs = append(needs, "setpriv", "other-users")
-	}
-	if c.Sleep > 0 {
-		needs = append(needs, "tini")
-	}
-	lacking := peers.Missing(c, needs...)
-	if c.Remote && unix.Access(tunDevice, unix.R_OK|unix.W_OK) != nil {
-		lacking = append(lacking, tunDevice)
-	}
-	return lacking
-}
 
 // seconds writes a moment relative to TERM.
 func seconds(d time.Duration) string { return fmt.Sprintf("%+.1f s", d.Seconds()) }

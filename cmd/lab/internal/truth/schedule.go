@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -38,7 +39,7 @@ func (sch *scheduler) play(ctx context.Context, rows []*row) {
 	for _, precise := range []bool{false, true} {
 		var jobs []*row
 		for _, r := range rows {
-			r.lacking = missing(r.Row)
+			r.lacking = peers.Missing(r.Row)
 			if r.Precise == precise && len(r.lacking) == 0 {
 				jobs = append(jobs, slices.Repeat([]*row{r}, sch.repeat)...)
 			}
@@ -83,7 +84,7 @@ func (sch *scheduler) playTrial(ctx context.Context, name string) *result {
 		dir := must.Get(os.MkdirTemp(sch.dir, "trial-"))
 		defer os.RemoveAll(dir)
 		must.Do(os.Chmod(dir, 0o755)) // some servers run as another user
-		cmd := stage.Init(ctx, true, sch.dir+"/lab", "truth", "play", name, dir)
+		cmd := stage.Init(ctx, "--net", sch.dir+"/lab", "play", name, dir)
 		cmd.Stderr = &noise
 		must.Do(json.Unmarshal(must.Get(cmd.Output()), r))
 	})

@@ -49,7 +49,7 @@ func (t *trial) launch() {
 		connect = func(network *os.File) { openRelay(network, t.c.RTT/2) }
 	}
 	t.server.Link(netDevice, clientEnd, peers.ServerEnd.String(), connect)
-	must.Do(stage.Shell(addresses, peers.ServerEnd.String()))
+	stage.Shell(addresses, peers.ServerEnd.String())
 	if t.c.Lag > 0 {
 		t.launchOther()
 	} else {
@@ -63,12 +63,10 @@ func (t *trial) launchOther() {
 	if slices.Contains([]string{"nginx", "haproxy", "nghttpx"}, server[0]) {
 		server = []string{"lab", "http"}
 	}
-	t.other = t.start(t.dir+"/other", clientEnd, beside, nil, server)
+	t.other = t.start(t.dir+"/other", clientEnd, stage.Init, nil, server)
 	t.other.Await(context.Background(), clientEnd, plays.Port)
 	t.aim(peers.ServerEnd.String())
 }
-
-func beside(ctx context.Context, words ...string) *exec.Cmd { return stage.Init(ctx, false, words...) }
 
 // ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
 func (t *trial) ingress(word string) {
@@ -76,7 +74,7 @@ func (t *trial) ingress(word string) {
 	if word == "gone" {
 		must.Do(os.WriteFile(dir+"/gone", nil, 0o644))
 	} else {
-		t.start(dir, clientEnd, beside, nil, []string{"ingress", word})
+		t.start(dir, clientEnd, stage.Init, nil, []string{"ingress", word})
 	}
 }
 
@@ -87,7 +85,7 @@ func (t *trial) start(dir, host string, command func(context.Context, ...string)
 	shared := filepath.Dir(t.dir)
 	variables := []string{"HOME=" + dir, "LAB=" + shared + "/lab", "HOST=" + host, "UPSTREAM=" + t.upstream(),
 		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port)}
-	words := slices.Concat(init, []string{"sh", "-ec", peers.Script(server[0])}, server)
+	words := append(init, peers.Script(server)...)
 	if t.c.Unprivileged {
 		shared = t.dir
 		must.Do(os.Chown(dir, nobody, nobody))

@@ -3,42 +3,13 @@ package truth
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
-
-// TestMain makes the test binary the laboratory too.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "truth" {
-		stage.Main(os.Args[1:], stage.Commands{"truth": Run}, stage.Roles{"truth": Roles})
-	}
-	os.Exit(m.Run())
-}
-
-// TestQuick plays the quick selection with the built program.
-func TestQuick(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes more than a minute")
-	}
-	const lameduck = "../../../../lameduck"
-	if _, err := os.Stat(lameduck); err != nil {
-		t.Fatalf("%v: make build first", err)
-	}
-	out, err := exec.Command("/proc/self/exe", "truth", "-quick", lameduck).CombinedOutput()
-	if strings.Contains(string(out), "cannot make namespaces") {
-		t.Skipf("no namespaces: %s", out)
-	}
-	t.Logf("\n%s", out)
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
 // without a row, there or in the table of lab kept, and the leads of the quick selection.
@@ -119,46 +90,50 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestMissed: which stops of --close-idle miss goals, beside two stops at a lull that lost 20 requests.
+// TestMissed: which stops miss goals, beside two stops at a lull that lost 20 requests. A stop is how long
+// it held, and the requests that it lost in the hold, new or begun, and at the signal, late.
 func TestMissed(t *testing.T) {
-	stop := func(held time.Duration, losses ...loss) *result {
-		return &result{Moments: plays.Moments{Signal: held}, Losses: losses}
-	}
-	fresh, begun := loss{At: 4 * s}, loss{At: 4 * s, Begun: true}
-	lull := &row{results: []*result{stop(8*s, make([]loss, 12)...), stop(8*s, make([]loss, 8)...)}}
-	for want, stops := range map[string][]*result{
-		"":                     {stop(8*s, fresh), stop(5*s, begun), stop(20 * s)},
-		"4 against 20 in 2":    {stop(8*s, fresh, fresh, fresh, fresh), stop(8 * s), stop(8 * s)},
-		"cut":                  {stop(8*s, begun, begun), stop(8 * s)},
-		"2 against 20 in 2":    {stop(3*s, begun, begun)}, // at the signal
-		"lost":                 {stop(8*s, fresh)},
-		"cut, lost, held long": {stop(20*s, begun, begun)},
-	} {
-		retries := strings.Contains(want, "lost")
-		if got := (&row{results: stops}).figures().missed(retries, lull.figures()); got != want {
-			t.Errorf("missed %q, want %q", got, want)
+	kinds := map[string]loss{"new": {At: s}, "begun": {At: s, Begun: true}, "late": {At: 30 * s, Begun: true}}
+	lull := &row{results: []*result{{Losses: make([]loss, 12)}, {Losses: make([]loss, 8)}}}
+	for _, cells := range plays.Rows(`
+		8s new, 5s begun, 20s            |
+		8s new new new new, 8s, 8s       | 4 against 20 in 2
+		8s begun begun, 8s               | cut
+		3s late late                     | 2 against 20 in 2
+		8s new                           | lost | retries
+		20s begun begun                  | cut, lost, held long | retries
+	`) {
+		r := &row{}
+		for stop := range strings.SplitSeq(cells[0], ", ") {
+			words := strings.Fields(stop)
+			found := &result{Moments: plays.Moments{Signal: plays.Duration(words[0])}}
+			for _, word := range words[1:] {
+				found.Losses = append(found.Losses, kinds[word])
+			}
+			r.results = append(r.results, found)
+		}
+		if got := r.figures().missed(cells[2] != "", lull.figures()); got != cells[1] {
+			t.Errorf("%s: missed %q, want %q", cells[0], got, cells[1])
 		}
 	}
 }
 
 // TestJudge compares losses with what the servers have printed, and with what a race allows.
 func TestJudge(t *testing.T) {
-	kept := &trial{c: &plays.Row{Lag: s}, named: 3, lost: []loss{{Name: "order1"}, {Name: "order2"}}}
-	r := &result{Losses: kept.lost}
-	if err := kept.judge(r, "order1\nserved order3 order3\n"); err != nil {
-		t.Error(err)
+	kept := &trial{c: &plays.Row{Lag: s}, named: 3}
+	kept.Losses = []loss{{Name: "order1"}, {Name: "order2"}}
+	err := kept.judge("order1\nserved order3 order3\n")
+	if err != nil || kept.Lost != 2 || kept.Twice != 1 || !kept.Losses[0].Begun || kept.Losses[1].Begun {
+		t.Errorf("%v: %+v", err, kept.result)
 	}
-	if r.Lost != 2 || r.Twice != 1 || !r.Losses[0].Begun || r.Losses[1].Begun {
-		t.Errorf("%+v", r)
-	}
-	if kept.judge(&result{}, "nothing") == nil {
+	if kept.judge("nothing") == nil {
 		t.Error("servers that have printed no name are believed")
 	}
-	race := &trial{c: &plays.Row{Race: true}, lost: []loss{{Raced: true}, {}}}
-	r = &result{Losses: race.lost, Open: 2}
-	race.judge(r, "")
-	if r.Lost != 3 || r.Verdict != plays.Early {
-		t.Errorf("%+v", r)
+	race := &trial{c: &plays.Row{Race: true}}
+	race.Losses, race.Open = []loss{{Raced: true}, {}}, 2
+	race.judge("")
+	if race.Lost != 3 || race.Verdict != plays.Early {
+		t.Errorf("%+v", race.result)
 	}
 }
 

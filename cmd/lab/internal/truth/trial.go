@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,19 +29,17 @@ type trial struct {
 	server *stage.Program
 	other  *stage.Program // of a row with a lag
 	moved  atomic.Bool    // new connections of pools go to the other
-	open   atomic.Int64   // connections that the server has not closed in a race
 	term   time.Time      // when TERM is planned: the zero of all plays.Moments
 	sent   time.Time      // when TERM was sent
 
-	mu       sync.Mutex // guards the rest
-	clients  int
-	links    map[string]func() (peers.Link, error) // by label
-	held     []net.Conn                            // of all clients
-	last     time.Duration                         // when the last answer came
-	named    int                                   // requests with names
-	requests int                                   // of pools, from TERM on
-	lost     []loss
-	err      error // the first of the script
+	mu      sync.Mutex // guards the rest
+	clients int
+	links   map[string]func() (peers.Link, error) // by label
+	held    []net.Conn                            // of all clients
+	last    time.Duration                         // when the last answer came
+	named   int                                   // requests with names
+	result
+	err error // the first of the script
 }
 
 // loss is a request that failed.
@@ -93,10 +92,11 @@ func (t *trial) nextName() string {
 var names = regexp.MustCompile(`\border\d+\b`)
 
 // lose notes a lost request.
-func (t *trial) lose(err error) {
+func (t *trial) lose(l loss) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lost = append(t.lost, loss{At: time.Since(t.term), Error: err.Error()})
+	l.At = time.Since(t.term)
+	t.Losses = append(t.Losses, l)
 }
 
 // check notes an error that means that the case could not be played.
@@ -163,10 +163,12 @@ func (t *trial) terminated() *stage.Report {
 	return signalled(string(text))
 }
 
-// signalled returns the report of the first signal in lameduck's lines, or nil.
+// signalled returns the last report of signals in lameduck's lines, or nil.
 func signalled(text string) *stage.Report {
-	if r := stage.LastReport(stage.Reports(text)); r != nil && len(r.Sent) > 0 {
-		return r
+	for _, r := range slices.Backward(stage.Reports(text)) {
+		if len(r.Sent) > 0 {
+			return &r
+		}
 	}
 	return nil
 }
@@ -213,7 +215,7 @@ type result struct {
 	Losses   []loss        // of which Lost count as lost for the verdict
 	Requests int           // of pools, from TERM on
 	Twice    int           // requests that servers have begun twice
-	Open     int           // see trial.open
+	Open     int           // connections that the server has not closed in a race
 	Closed   int           // connections that lameduck has closed, or on which it has sent GOAWAY
 	CameBack int           // the clients of so many
 	Message  string        // lameduck's
@@ -221,56 +223,56 @@ type result struct {
 	Err      string
 }
 
-// result returns the findings of the trial.
-func (t *trial) result() (*result, error) {
+// conclude completes the result of the trial.
+func (t *trial) conclude() error {
 	text := t.server.Said()
 	said := cmp.Or(signalled(text), t.terminated(), &stage.Report{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &result{Losses: t.lost, Requests: t.requests, Closed: said.Closed + said.Goaway, CameBack: said.CameBack, Message: said.Message, Open: int(t.open.Load())}
-	r.E, r.L = t.c.Window(t.last)
-	r.Signal = t.sent.Sub(t.term) + t.c.Sleep
+	t.Closed, t.CameBack, t.Message = said.Closed+said.Goaway, said.CameBack, said.Message
+	t.E, t.L = t.c.Window(t.last)
+	t.Signal = t.sent.Sub(t.term) + t.c.Sleep
 	switch {
 	case t.c.Sleep > 0:
 	case len(said.Sent) == 0:
-		return r, errors.New("lameduck reports no signal:\n" + text)
+		return errors.New("lameduck reports no signal:\n" + text)
 	default:
-		r.Signal += time.Duration(said.Sent[0].AtMS) * ms
+		t.Signal += time.Duration(said.Sent[0].AtMS) * ms
 	}
-	if err := t.judge(r, text+t.other.Said()); err != nil {
-		return r, err
+	if err := t.judge(text + t.other.Said()); err != nil {
+		return err
 	}
 	if t.c.Reason != "" && said.Ended != t.c.Reason {
-		return r, fmt.Errorf("the hold ended by %q, want %q: %s", said.Ended, t.c.Reason, said.Message)
+		return fmt.Errorf("the hold ended by %q, want %q: %s", said.Ended, t.c.Reason, said.Message)
 	}
 	if t.c.Unasked && said.Closed > 0 {
-		return r, fmt.Errorf("%d connections were closed: %s", said.Closed, said.Message)
+		return fmt.Errorf("%d connections were closed: %s", said.Closed, said.Message)
 	}
-	return r, nil
+	return nil
 }
 
 // judge compares the losses with what the servers have printed.
-func (t *trial) judge(r *result, printed string) error {
+func (t *trial) judge(printed string) error {
 	begun := map[string]int{}
 	for _, name := range names.FindAllString(printed, -1) {
 		begun[name]++
 		if begun[name] == 2 {
-			r.Twice++
+			t.Twice++
 		}
 	}
 	if t.c.Lag > 0 && len(begun) < t.named/2 {
 		return fmt.Errorf("of %d requests the servers have begun %d", t.named, len(begun))
 	}
-	for i := range r.Losses {
-		l := &r.Losses[i]
+	for i := range t.Losses {
+		l := &t.Losses[i]
 		l.Begun = begun[l.Name] > 0 || t.c.Race && !l.Raced
 		if !l.Raced {
-			r.Lost++
+			t.Lost++
 		}
 	}
-	r.Lost += r.Open
+	t.Lost += t.Open
 	if t.c.Lag == 0 {
-		r.Verdict = t.c.Judge(r.Moments)
+		t.Verdict = t.c.Judge(t.Moments)
 	}
 	return nil
 }

@@ -10,8 +10,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
+	"net"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
@@ -20,11 +24,27 @@ import (
 // timeout bounds one request.
 const timeout = 5 * time.Second
 
+var ports atomic.Int32
+
+// dial connects to the address, and takes the local ports in turn. The kernel would take the same port
+// again within seconds, and connection tracking might send the new connection where the
+// last use of the port went: to a pod that has gone.
+func dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	const first, end = 2048, 65536
+	for {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{Port: first + int(ports.Add(1))%(end-first)}}
+		conn, err := d.DialContext(ctx, network, flag.Arg(0))
+		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
+			return conn, err
+		}
+	}
+}
+
 func main() {
 	rate := flag.Int("rate", 100, "requests a second")
 	conns := flag.Int("conns", 0, "keep so many connections and use them in turn; 0: a new connection for each request")
 	flag.Parse()
-	c := &load.Client{Addr: flag.Arg(0), Keep: *conns > 0, Conns: *conns, Ports: true}
+	c := load.NewClient(*conns, dial)
 	ask := func(time.Time) load.Kind { return c.HTTP("/20ms", "duck", time.Now().Add(timeout)) }
 	for ask(time.Now()) != load.Answered { // the node may not know the Service yet
 		time.Sleep(100 * time.Millisecond)

@@ -1,3 +1,3 @@
 # needs
 # A server of the laboratory: of lines (raw), HTTP (http) or gRPC (grpc), and further words.
-exec "$LAB" truth serve "$@"
+exec "$LAB" serve "$HOST:${PORT:-8080}" "$@"
