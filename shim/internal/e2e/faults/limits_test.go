@@ -179,7 +179,7 @@ func TestDescriptors(t *testing.T) {
 			t.Parallel()
 			b := box.Setup{Faults: limits}.Boot(t, "", "/bin/sh", "-c", "exit 7")
 			code, stderr := b.WaitExit(), b.Messages()
-			if code == 125 && len(stderr) == 1 && strings.Contains(stderr[0], "file descriptors are needed") {
+			if code == 125 && len(stderr) == 1 && strings.Contains(stderr[0], "4 free file descriptors are needed, but only ") {
 				return
 			}
 			if hard <= 6 || code != 7 {
