@@ -35,14 +35,14 @@ type Box struct {
 
 // Setup says how a program is started. The zero value is PID 1 of new namespaces.
 type Setup struct {
-	Faults  string              // see stage
-	Env     []string            // beside PATH; lameduck writes JSON
-	Init    string              // a program in place of lameduck
-	Network *Network            // nil: the network of all tests of the package
-	Bare    bool                // without a helper that mounts /proc: faster
-	Outside bool                // an ordinary process
-	Change  func(cmd *exec.Cmd) // called before the start
-	tty     bool                // a terminal in place of pipes
+	Faults   string              // see stage
+	Env      []string            // beside PATH; lameduck writes JSON
+	Init     string              // a program in place of lameduck
+	Network  *Network            // nil: the network of all tests of the package
+	Bare     bool                // without a helper that mounts /proc: faster
+	Outside  bool                // an ordinary process
+	Change   func(cmd *exec.Cmd) // called before the start
+	Terminal bool                // a new terminal in place of pipes
 }
 
 // Needs skips a test where one of the programs is not installed.
@@ -73,7 +73,7 @@ func Helper(name string, args ...string) []string {
 // Start starts a program.
 func (s Setup) Start(t *testing.T, words ...string) *Box {
 	t.Helper()
-	attr := &syscall.SysProcAttr{Setsid: s.Outside || s.tty, Setctty: s.tty}
+	attr := &syscall.SysProcAttr{Setsid: s.Outside || s.Terminal, Setctty: s.Terminal}
 	if !s.Outside {
 		netns.Need(t)
 		attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
@@ -88,7 +88,7 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	b.Cmd.SysProcAttr = attr
 	b.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "LAMEDUCK_LOG_FORMAT=json"},
 		s.Env...)
-	if s.tty {
+	if s.Terminal {
 		tty := b.openTerminal()
 		defer tty.Close()
 	} else {

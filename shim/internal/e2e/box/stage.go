@@ -3,6 +3,7 @@ package box
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 // and executes the program of args as that process.
 func stage(list string, args []string) {
 	runtime.LockOSThread() // many faults belong to one thread
+	args[0] = testutil.Must(exec.LookPath(args[0]))
 	Die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	Die(unix.Mount("proc", "/proc", "proc", 0, ""))
 	env := os.Environ()

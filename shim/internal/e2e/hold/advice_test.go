@@ -478,7 +478,7 @@ func flagsOf(advice, flags string) string {
 	return regexp.MustCompile(`--[a-z-]+=\w+`).FindString(advice)
 }
 
-// elsewhere are suggestions that other tests follow: TestHoldStops, and TestUntold of package e2e/init.
+// elsewhere are suggestions that other tests follow: TestHoldStops, and TestTold of package e2e/init.
 var elsewhere = []string{
 	"PID 1 (sh) ignores TERM: the stop ends by KILL, 9 s from now; --preset=auto (LAMEDUCK_PRESET) tells the server below it",
 	"nobody has told node (pid 12) to end: --group (LAMEDUCK_GROUP) tells them, too",

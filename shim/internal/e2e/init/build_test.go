@@ -42,8 +42,9 @@ func TestPlainBuild(t *testing.T) {
 			b.Out.Wait("got " + s.String())
 		}
 		b.WantHold(b.Stop(), time.Second, "elapsed")
-		const script = `"$0" --version; "$1" --version; trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; tr "\0" "\n" </proc/$PPID/environ | grep -c ^GO; echo $GOGC $GODEBUG'`
-		got := strings.Split(output(t, []string{"GOGC=77", "GODEBUG=x=y"}, "sh", "-c", script, path, box.Binary), "\n")
+		text := "$P --version; " + box.Binary + ` --version; trap '' HUP USR2; export GOGC=77 GODEBUG=x=y
+			exec $P -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; tr "\0" "\n" </proc/$PPID/environ | grep -c ^GO; echo $GOGC $GODEBUG'`
+		got := strings.Split(script(t, t.TempDir(), "P="+path, text), "\n")
 		if len(got) != 7 || !strings.Contains(got[0], ", a plain build (see ") || strings.Contains(got[1], "plain") {
 			t.Errorf("versions of a plain build and of make build: %q", got)
 		} else if rest := strings.Join(got[2:], " "); rest != "SigBlk:\t0000000000000000 SigIgn:\t0000000000000000 0 77 x=y " {

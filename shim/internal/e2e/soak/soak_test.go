@@ -61,7 +61,7 @@ type soaked struct {
 	port   int // of the server; health checks come to the next
 	rnd    *rand.Rand
 	flags  []string
-	base   gauge
+	base   box.Gauge
 	end    func() // of the load
 	failed atomic.Int64
 }
@@ -96,7 +96,7 @@ func (l *soaked) live(t *testing.T, goesOn func() bool) {
 	l.flags = append(l.flags, l.pick("", health, passed))
 	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
 	l.Out.Next("ready")
-	l.base = l.read()
+	l.base = l.Gauge()
 	l.load()
 	defer l.end()
 	rests := l.rnd.IntN(3) == 0
@@ -135,25 +135,6 @@ func (l *soaked) load() {
 	})
 }
 
-// gauge counts the resources of a process.
-type gauge struct {
-	descriptors, zombies, kib int
-	threads                   string
-}
-
-// read gauges lameduck.
-func (l *soaked) read() (g gauge) {
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.Pid()))
-	l.must(err == nil, "lameduck has exited: %v", err)
-	g = gauge{descriptors: len(fds), kib: box.RSS(l.Pid()), threads: box.Status(l.Pid(), "Threads")}
-	for _, child := range box.Children(l.Pid()) {
-		if strings.HasPrefix(box.Status(child, "State"), "Z") {
-			g.zombies++
-		}
-	}
-	return g
-}
-
 // soon waits until a condition holds, and reports whether it held in time.
 func soon(holds func() bool) bool {
 	for end := time.Now().Add(8 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -164,15 +145,10 @@ func soon(holds func() bool) bool {
 	return true
 }
 
-// check compares lameduck with its base line. Threads and memory may never grow; zombies
-// and descriptors may, for a while.
+// check wants lameduck to use no more than its base line; zombies and descriptors may be more for a while.
 func (l *soaked) check() {
-	var now gauge
-	isWell := soon(func() bool {
-		now = l.read()
-		l.must(now.threads == l.base.threads && now.kib <= l.base.kib+box.Heap, "%+v, was %+v", now, l.base)
-		return now.zombies == 0 && now.descriptors <= l.base.descriptors
-	})
+	var now box.Gauge
+	isWell := soon(func() bool { now = l.Gauge(); return !now.Grown(l.base) })
 	l.must(isWell, "%+v, was %+v", now, l.base)
 }
 
@@ -251,12 +227,12 @@ func (l *soaked) stop() {
 	amid := l.has("--until=") && way != "load" && way != "goes on"
 	if amid {
 		l.Trigger()
-		l.base.descriptors += 10
+		l.base.Descriptors += 10
 	} else {
 		l.end()
 		l.Stop()
 		l.Out.Next("got TERM")
-		l.base.descriptors += 2
+		l.base.Descriptors += 2
 	}
 	if amid || way == "goes on" {
 		l.orphans()

@@ -2,7 +2,6 @@ package stop_test
 
 import (
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,29 +16,23 @@ import (
 // TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
 // or missing files, and warns of paths that are a mistake.
 func TestWaitGone(t *testing.T) {
-	t.Parallel()
 	for _, c := range box.Table(`
-		case        | before                              | flags         | hold | reason      | warning
-		no folder   | true                                |               |      | elapsed     | there is no directory
-		stale       | mkdir in; echo lameduck alive 1 >$P |               |      | elapsed     |
-		foreign     | mkdir in; echo 1234 >$P             | --max-delay=2 | 2s   | ceiling     |
-		a folder    | mkdir -p $P                         | --max-delay=2 | 2s   | ceiling     | is a directory
-		floor kept  | mkdir in                            | --delay=1     | 1s   | elapsed     |
-		and silence | mkdir in                            | --until=quiet |      | no_listener |
+		case        | before                                   | flags         | session
+		no folder   | true                                     |               | elapsed / warns there is no directory
+		stale       | mkdir in; echo lameduck alive 1 >in/file |               | elapsed / warns
+		foreign     | mkdir in; echo 1234 >in/file             | --max-delay=2 | ceiling / warns
+		a folder    | mkdir -p in/file                         | --max-delay=2 | ceiling / warns is a directory
+		floor kept  | mkdir in                                 | --delay=1     | elapsed / warns
+		and silence | mkdir in                                 | --until=quiet | no_listener / warns
 	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			testutil.Must(0, exec.Command("sh", "-c", "cd "+dir+"; P=in/alive; "+c["before"]).Run())
-			b := box.Catch(t, "--grace-period=30 --wait-gone="+dir+"/in/alive "+c["flags"])
-			b.WantHold(b.Stop(), c.Time("hold"), c["reason"])
-			b.WantWarning(c["warning"])
-		})
+		c["line"] = "sh -c '" + c["before"] + `; exec "$@"' sh LAMEDUCK --grace-period=30 --wait-gone=DIR/in/file ` + c["flags"] + " CATCH"
+		c["session"] = "ready / TERM / got TERM / > exit 7 / exits 7 / ended " + c["session"]
+		c.Play(t, nil)
 	}
 }
 
 // TestAliveFile: the alive file is there while the command runs, and gone when the command has
-// ended, in whatever way, or has not started. An alive file or a termination log that cannot be
+// ended, in whatever way, or has not started, as after a stop signal before its start. An alive file or a termination log that cannot be
 // written, or belongs to another program, keeps the command from starting, and stays.
 func TestAliveFile(t *testing.T) {
 	taken := box.FreeAddr()
@@ -60,6 +53,7 @@ func TestAliveFile(t *testing.T) {
 		h       |           | --termination-log=/dev/stderr | echo started                       | 125  | not a regular file: give a file, or none
 		i       | read-only |                               | echo started                       | 125  | read-only file system
 		foreign |           |                               | echo started                       | 125  | cannot overwrite a file of another program
+		j       | pending=TERM | --on-stop='echo ran'       | echo started                       | 143  |
 		first   |           |                               | echo started                       | 125  | another running lameduck holds the lock
 	`) {
 		path := dir + "/" + c["path"]
@@ -69,6 +63,8 @@ func TestAliveFile(t *testing.T) {
 		b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
 		if strings.Contains(c["command"], "ALIVE") {
 			b.Out.Want("1")
+		} else {
+			b.Out.Want()
 		}
 		if c["says"] != "" {
 			b.WantOneLine("(LAMEDUCK_", expand(c["says"]))

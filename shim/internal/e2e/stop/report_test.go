@@ -3,7 +3,6 @@ package stop_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -60,23 +59,12 @@ func TestReport(t *testing.T) {
 // TestTerminationLogFails: if the command fails by itself, lameduck restores the file. When
 // the file can no longer be written, lameduck warns once, and the stop goes on.
 func TestTerminationLogFails(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir() + "/volume"
-	os.Mkdir(dir, 0o755)
-	testutil.WriteFile(t, dir+"/log", "boom")
-	b := box.Catch(t, "-d 10 --grace-period=30 --termination-log="+dir+"/log")
-	b.Trigger()
-	testutil.Eventually(t, "the file has the line at the trigger",
-		func() bool { return strings.Contains(fmt.Sprint(box.ReadLines(dir+"/log")), "holding") })
-	b.Send("killed KILL")
-	b.WantExit(137)
-	if now := string(testutil.Must(os.ReadFile(dir + "/log"))); now != "boom" {
-		t.Errorf("the file is %q, want it as before the stop", now)
-	}
-	b = box.Catch(t, "-d 0.5 --termination-log="+dir+"/log")
-	os.RemoveAll(dir)
-	b.WantHold(b.Stop(), 0, "elapsed")
-	b.WantWarning("cannot write the termination log: no such file or directory")
+	box.Sessions(t, nil, `
+	case | line | session
+	restored | sh -c 'printf boom >log; "$@"; echo $? $(cat log)' sh LAMEDUCK -d 10 --grace-period=30 --termination-log=DIR/log CATCH | ready / > inside TERM / err holding / > run until grep holding log; do sleep 0.01; done / exit status 0 / > killed KILL / 137 boom / exits 0
+	gone | LAMEDUCK -d 0.5 --termination-log=DIR/log CATCH | ready / > run rm -r DIR / exit status 0 / TERM / got TERM / > exit 7 / exits 7 / ended elapsed
+		/ warns cannot write the termination log: no such file or directory
+	`)
 }
 
 // TestReportForged: a path that forges a line and escape sequences is quoted in every line

@@ -1,0 +1,108 @@
+package box
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// keys are the keys of a terminal that a session types.
+var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
+
+// Play plays a session: steps with " / " between them. What a step waits for comes after what the steps
+// before it have waited for. A step is
+//
+//	TERM              a signal to the program, by its name or number
+//	> LINE            a line for the command's standard input
+//	^C                a key of the terminal; also ^D, ^Z, and "resize" of its window
+//	foreground NAME   waits until a program of this name, or of another one in the step, has the terminal
+//	err TEXT          waits for a line of lameduck's
+//	exits N           waits for the exit, and wants the code N, if there is one
+//	once TEXT         wants one line to end with TEXT, so far; "never TEXT" none
+//	ended TEXT        wants the report to say why the hold has ended, and which signals were sent
+//	warns TEXT        wants one warning; without a text, none
+//	TEXT              waits for a line of the output
+func (b *Box) Play(session string) {
+	b.T.Helper()
+	for step := range strings.SplitSeq(session, " / ") {
+		step = strings.TrimSpace(step)
+		word, rest, _ := strings.Cut(step, " ")
+		switch s, _ := sig.Parse(step); {
+		case s != 0:
+			b.Signal(s)
+		case keys[step] != "":
+			fmt.Fprint(b.TTY, keys[step])
+		case step == "resize":
+			testutil.Must(0, pty.Setsize(b.TTY, &pty.Winsize{Rows: 30, Cols: 100}))
+		case word == ">":
+			b.Send(rest)
+		case word == "foreground":
+			b.awaitForeground(strings.Fields(rest))
+		case word == "err":
+			b.Err.Next(rest)
+		case step == "exits":
+			b.WaitExit()
+		case word == "exits":
+			b.WantExit(testutil.Must(strconv.Atoi(rest)))
+		case word == "once", word == "never":
+			if n := b.Out.Count(rest); n > 1 || (n == 1) != (word == "once") {
+				b.T.Errorf("%d lines end with %q, want it %s: %v", n, rest, word, b.Out.All())
+			}
+		case word == "ended":
+			if r := b.Report(); !strings.HasPrefix(r.Ended+" "+r.Signals(), rest) {
+				b.T.Errorf("report %+v, want %s", r, rest)
+			}
+		case word == "warns":
+			b.WantWarning(rest)
+		default:
+			b.Out.Next(step)
+		}
+	}
+}
+
+// Sessions plays the rows of a table; see Row.Play.
+func Sessions(t *testing.T, programs map[string][]string, table string) {
+	t.Helper()
+	for _, c := range Table(table) {
+		c.Play(t, programs)
+	}
+}
+
+// Play plays the "session" of a row on the program of its command "line", as a test of its own, if the row's programs
+// are installed, which it "needs". In the line, names of programs stand for their words, and CATCH for the helper;
+// LAMEDUCK is the built program, and DIR the working directory, which others may not enter. Where the row says
+// so, the program has "faults" and an "env", and runs "on" a terminal, or outside of new namespaces.
+func (r Row) Play(t *testing.T, programs map[string][]string) {
+	t.Helper()
+	r = maps.Clone(r) // the caller may change its own
+	t.Run(r["case"], func(t *testing.T) {
+		t.Parallel()
+		Needs(t, strings.Fields(r["needs"])...)
+		dir := testutil.Must(os.MkdirTemp("", "session"))
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		fill := strings.NewReplacer("DIR", dir, "LAMEDUCK_", "LAMEDUCK_", "LAMEDUCK", Binary, "PIPE", "|").Replace
+		var line []string
+		for _, word := range Words(fill(r["line"])) {
+			switch {
+			case word == "CATCH":
+				line = append(line, Helper("catch")...)
+			case programs[word] != nil:
+				line = append(line, programs[word]...)
+			default:
+				line = append(line, word)
+			}
+		}
+		s := Setup{Faults: r["faults"], Env: Words(fill(r["env"])), Change: func(cmd *exec.Cmd) { cmd.Dir = dir },
+			Outside: strings.Contains(r["on"], "outside"), Terminal: strings.Contains(r["on"], "terminal")}
+		s.Start(t, line...).Play(fill(r["session"]))
+	})
+}
