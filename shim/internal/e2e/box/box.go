@@ -28,8 +28,9 @@ type Box struct {
 	Cmd      *exec.Cmd
 	Stdin    io.WriteCloser
 	Out, Err *Lines
-	TTY      *os.File // the keyboard's side of a terminal
-	Port     string   // of the first server of the catch helper
+	TTY      *os.File          // the keyboard's side of a terminal
+	Port     string            // of the first server of the catch helper
+	Acts     map[string]func() // what a session may name; see Play
 	network  *Network
 }
 

@@ -27,16 +27,23 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 //	foreground NAME   waits until a program of this name, or of another one in the step, has the terminal
 //	err TEXT          waits for a line of lameduck's
 //	exits N           waits for the exit, and wants the code N, if there is one
+//	state S T         waits until the program, and its only child, is in a state of proc_pid_status(5)
+//	only              wants no line of the output but those of the steps before
 //	once TEXT         wants one line to end with TEXT, so far; "never TEXT" none
 //	ended TEXT        wants the report to say why the hold has ended, and which signals were sent
 //	warns TEXT        wants one warning; without a text, none
 //	TEXT              waits for a line of the output
+//
+// or the name of an act of the box.
 func (b *Box) Play(session string) {
 	b.T.Helper()
+	waited := 0
 	for step := range strings.SplitSeq(session, " / ") {
 		step = strings.TrimSpace(step)
 		word, rest, _ := strings.Cut(step, " ")
 		switch s, _ := sig.Parse(step); {
+		case b.Acts[step] != nil:
+			b.Acts[step]()
 		case s != 0:
 			b.Signal(s)
 		case keys[step] != "":
@@ -63,8 +70,19 @@ func (b *Box) Play(session string) {
 			}
 		case word == "warns":
 			b.WantWarning(rest)
+		case word == "state":
+			own, child, _ := strings.Cut(rest, " ")
+			if child != "" {
+				AwaitState(b.T, b.Child(), child)
+			}
+			AwaitState(b.T, b.Pid(), own)
+		case step == "only":
+			if lines := b.Out.Texts(); len(lines) != waited {
+				b.T.Errorf("lines %q, want %d", lines, waited)
+			}
 		default:
 			b.Out.Next(step)
+			waited++
 		}
 	}
 }

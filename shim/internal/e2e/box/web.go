@@ -60,9 +60,9 @@ func (n *Network) Get(address string) string {
 	return head[9:12] + " " + strings.TrimSpace(body)
 }
 
-// Accepts reports whether a connection to addr succeeds.
-func Accepts(addr string) bool {
-	conn, err := net.Dial("tcp", addr)
+// Accepts reports whether a connection to an address of the network succeeds.
+func Accepts(n *Network, address string) bool {
+	conn, err := n.Connect(address)
 	if err == nil {
 		conn.Close()
 	}

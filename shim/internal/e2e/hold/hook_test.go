@@ -1,10 +1,8 @@
 package hold_test
 
 import (
-	"errors"
+	"fmt"
 	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -138,69 +136,36 @@ func TestHold(t *testing.T) {
 // it handles the signal, and says whom. W is a server that cleans up for a moment at its first TERM. The
 // container ends with its last line; else the hook returns, and the kubelet's signal follows.
 func TestHoldStops(t *testing.T) {
-	t.Parallel()
 	const worker = `n=0; trap 'n=$((n+1)); echo TERM $n' TERM; echo up; until [ $n -gt 0 ]; do sleep 0.05; done; sleep 0.3; echo clean $n`
+	const start = `sh -c 'exec 3<&0; (read -r _ <&3; LAMEDUCK hold --delay=0.1 --until=elapsed --grace-period=30 FLAGS; echo returned $?) & exec "$@" 3<&-' sh `
 	for _, c := range box.Table(`
-		case          | needs     | PID 1                                  | flags                    | says               | ends
-		a script      |           | sh -c 'true; "$@"; true' sh W          | --preset=auto            | sent TERM to       | clean 1
-		background    |           | sh -c '"$@" & wait' sh W               | --preset=auto            | sent TERM to       | clean 1
-		an init       | tini      | tini -- sh -c 'true; "$@"; true' sh W  | --kill-after=20          | sent TERM to       | clean 1
-		waits by signalfd | catatonit | catatonit -- sh -c 'true; "$@"; true' sh W | --stop-schedule=TERM | sent TERM to   | clean 1
-		PID 1 itself  |           | W                                      | --preset=auto            | sent TERM at       | clean 1
-		a runner      | python3   | python3 -c 'import subprocess, sys; subprocess.call(sys.argv[1:])' W | --preset=auto | sent TERM to | clean 1
-		restarts it   |           | sh -c 'while :; do "$@"; done' sh W    | --preset=auto            | PID 1 still runs   |
-		KILL          |           | sh -c 'sh -c "trap : TERM; echo up; while :; do sleep 1000; done"; echo gone' | --kill-after=0.5 | sent TERM to | gone
-		nobody        |           | sh -c 'echo up; sleep 1000; true'      | --preset=auto            | no process handles TERM |
-		another signal |          | sh -c 'true; "$@"; true' sh W          | --stop-schedule=USR1/0.5s/TERM | no process handles USR1 | clean 1
-		without flags |           | sh -c 'true; "$@"; true' sh W          |                          | ignores TERM: the stop ends by KILL |
+		case              | needs     | PID 1                                       | flags                          | session
+		a script          |           | sh -c 'true; "$@"; true' sh W               | --preset=auto                  | err sent TERM to / clean 1 / exits 0 / never TERM 2
+		background        |           | sh -c '"$@" & wait' sh W                    | --preset=auto                  | err sent TERM to / clean 1 / exits 0 / never TERM 2
+		an init           | tini      | tini -- sh -c 'true; "$@"; true' sh W       | --kill-after=20                | err sent TERM to / clean 1 / exits 0 / never TERM 2
+		waits by signalfd | catatonit | catatonit -- sh -c 'true; "$@"; true' sh W  | --stop-schedule=TERM           | err sent TERM to / clean 1 / exits 0 / never TERM 2
+		PID 1 itself      |           | W                                           | --preset=auto                  | err sent TERM at / clean 1 / exits 0 / never TERM 2
+		a runner          | python3   | python3 -c 'import subprocess, sys; subprocess.call(sys.argv[1:])' W | --preset=auto | err sent TERM to / clean 1 / exits 0 / never TERM 2
+		restarts it       |           | sh -c 'while :; do "$@"; done' sh W         | --preset=auto                  | err PID 1 still runs / returned 0
+		KILL              |           | sh -c 'sh -c "trap : TERM; echo up; while :; do sleep 1000; done"; echo gone' | --kill-after=0.5 | err sent TERM to / gone / exits 0
+		nobody            |           | sh -c 'echo up; sleep 1000; true'           | --preset=auto                  | err no process handles TERM / returned 0
+		another signal    |           | sh -c 'true; "$@"; true' sh W               | --stop-schedule=USR1/0.5s/TERM | err no process handles USR1 / clean 1 / exits 0 / never TERM 2
+		without flags     |           | sh -c 'true; "$@"; true' sh W               |                                | err ignores TERM: the stop ends by KILL / returned 0
 	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			if c["needs"] != "" {
-				box.Needs(t, c["needs"])
-			}
-			const start = `mkfifo $D/go; (read -r _ <$D/go; $L hold --delay=0.1 --until=elapsed --grace-period=30 $F; echo returned $?) & exec "$@"`
-			words := []string{"/bin/sh", "-c", start, "sh"}
-			for _, word := range box.Words(c["PID 1"]) {
-				if word == "W" {
-					words = append(words, "sh", "-c", worker)
-				} else {
-					words = append(words, word)
-				}
-			}
-			dir := t.TempDir()
-			s := box.Setup{Env: []string{"L=" + box.Binary, "D=" + dir, "F=" + c["flags"]}}
-			h := s.Start(t, words...)
-			h.Out.Wait("up")
-			box.Die(os.WriteFile(dir+"/go", []byte("\n"), 0))
-			h.Err.Wait(c["says"])
-			if c["ends"] == "" {
-				h.Out.Wait("returned 0")
-				return
-			}
-			h.Out.Wait(c["ends"])
-			h.WantExit(0)
-			if h.Out.Count("TERM 2") > 0 {
-				t.Errorf("TERM came twice: %v", h.Out.All())
-			}
-		})
+		c["line"], c["session"] = strings.ReplaceAll(start, "FLAGS", c["flags"])+c["PID 1"], "up / > / "+c["session"]
+		c.Play(t, map[string][]string{"W": {"sh", "-c", worker}})
 	}
 }
 
 // TestHoldNotHook: on a terminal, and where lameduck hold is PID 1, a wrong flag is an error at
 // once. Without the word hold, a child of PID 1 is no hook, but lacks its command.
 func TestHoldNotHook(t *testing.T) {
-	s := box.OnTerminal(t, false, box.Binary, "hold", "--dely=15", "--delay=60", "--grace-period=90")
-	s.WaitFor("did you mean --delay?")
-	s.WantExit(125)
-	for says, command := range map[string]string{
-		"did you mean --delay?": box.Binary + " hold --dely=15",
-		"no command to run":     pid1s.Replace("SHELL ") + box.Binary + " -d 30",
-	} {
-		b := box.Setup{}.Start(t, box.Words(command)...)
-		b.WantExit(125)
-		b.WantOneLine(says)
-	}
+	box.Sessions(t, nil, `
+	on | line | session
+	terminal, outside | LAMEDUCK hold --dely=15 --delay=60 --grace-period=90 | did you mean --delay? / exits 125
+	| LAMEDUCK hold --dely=15 | err did you mean --delay? / exits 125
+	| sh -c '"$@"; exit $?' sh LAMEDUCK -d 30 | err no command to run / exits 125
+	`)
 }
 
 // TestHookMisspelled: a hook that enters the container from outside, and whose first word is a slip,
@@ -208,25 +173,15 @@ func TestHoldNotHook(t *testing.T) {
 func TestHookMisspelled(t *testing.T) {
 	t.Parallel()
 	box.Needs(t, "nsenter")
-	for _, words := range [][]string{
-		{"hodl", "--quiet-for=0.3"}, {"Hold", "--quiet-for=0.3"}, {"--", "hold", "--quiet-for=0.3"}, {"hold --quiet-for=0.3"},
-		{"--quiet-for=0.3", "drain"}, {},
-	} {
-		h := box.Setup{}.Start(t, "/bin/sh", "-c", `echo ready; read x`)
-		h.Out.Wait("ready")
-		enter := []string{"--target", strconv.Itoa(h.Pid()), "--pid", "--mount", "--", box.Binary}
-		hook := exec.Command("nsenter", append(enter, words...)...)
-		hook.Env = []string{"LAMEDUCK_LOG_FORMAT=json", "LAMEDUCK_GRACE_PERIOD=60"}
-		var exit *exec.ExitError
-		if out, err := hook.CombinedOutput(); !errors.As(err, &exit) || exit.ExitCode() != 125 {
-			t.Errorf("%q: %v, want exit code 125: %s", words, err, out)
-		}
-		h.Err.Wait("holding as lameduck hold")
-		h.Err.Wait(`"ended":"no_listener"`)
-		if r := h.Report(); r.Trigger != "hold" || r.Ended != "no_listener" {
+	for _, words := range []string{"hodl --quiet-for=0.3", "Hold --quiet-for=0.3", "-- hold --quiet-for=0.3", "'hold --quiet-for=0.3'",
+		"--quiet-for=0.3 drain", ""} {
+		h := box.Setup{}.Start(t, "sh", "-c", `echo ready; read x`)
+		h.Ready()
+		enter := fmt.Sprintf("nsenter --target %d --pid --mount -- %s %s", h.Pid(), box.Binary, words)
+		box.Setup{Outside: true, Env: []string{"LAMEDUCK_GRACE_PERIOD=60"}}.Start(t, box.Words(enter)...).WantExit(125)
+		h.Play(`err holding as lameduck hold / err "ended":"no_listener" / > / exits 0`)
+		if r := h.Report(); r.Trigger != "hold" {
 			t.Errorf("%q: %+v", words, r)
 		}
-		h.Send("")
-		h.WantExit(0)
 	}
 }

@@ -83,7 +83,7 @@ func TestUntil(t *testing.T) {
 				listens = "client:" + n.Neighbor(t).Addr("127.0.0.1")
 			case "fd:": // by the socket activation of podman, for example
 				var outside *box.Network
-				l := testutil.Must(outside.Listen(t).(*net.TCPListener).File())
+				l := testutil.Must(outside.Listen(t, "127.0.0.1:0").(*net.TCPListener).File())
 				s.Env = append(s.Env, "LISTEN_FDS=1")
 				s.Change = func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{l} }
 			}

@@ -109,7 +109,7 @@ func (s *site) bootWords(flags string, words []string) *box.Box {
 			s.t.Log(b.Out.All(), b.Err.All())
 		}
 	})
-	for !box.Accepts(s.addr()) { // Java may need half a minute on a busy machine
+	for !box.Accepts(nil, s.addr()) { // Java may need half a minute on a busy machine
 		if box.HasEnded(b.Pid()) {
 			s.t.Fatalf("the server left with %d before it listened", b.WaitExit()) // what it said, the log has
 		}

@@ -110,7 +110,7 @@ func TestSpoken(t *testing.T) {
 				}
 				b := s.boot(s.names.Replace("--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag), longer.Replace(of["command"]))
 				if other := s.names.Replace("127.0.0.1:OTHER"); strings.Contains(of["command"], "OTHER") && c["case"] != "haproxy-tcp-proxy" {
-					testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(other) })
+					testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(nil, other) })
 				}
 				client, err := net.Dial("tcp", s.addr())
 				if err != nil {

@@ -214,7 +214,7 @@ func (l *soaked) checks() {
 			answer := l.Get(address)
 			l.must(strings.HasPrefix(answer, "200 "), "a health check was answered with %q", answer)
 		} else {
-			l.must(box.Accepts(address), "no health check is accepted")
+			l.must(box.Accepts(nil, address), "no health check is accepted")
 		}
 	}
 }
