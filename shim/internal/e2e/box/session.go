@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -29,7 +30,8 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 //	exits N           waits for the exit, and wants the code N, if there is one
 //	state S T         waits until the program, and its only child, is in a state of proc_pid_status(5)
 //	only              wants no line of the output but those of the steps before
-//	once TEXT         wants one line to end with TEXT, so far; "never TEXT" none
+//	lasts TIME        wants the session to have lasted this long
+//	once TEXT         wants one line with TEXT so far, of the output or of lameduck's; "never TEXT" none
 //	ended TEXT        wants the report to say why the hold has ended, and which signals were sent
 //	warns TEXT        wants one warning; without a text, none
 //	TEXT              waits for a line of the output
@@ -37,7 +39,7 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 // or the name of an act of the box.
 func (b *Box) Play(session string) {
 	b.T.Helper()
-	waited := 0
+	start, waited := time.Now(), 0
 	for step := range strings.SplitSeq(session, " / ") {
 		step = strings.TrimSpace(step)
 		word, rest, _ := strings.Cut(step, " ")
@@ -61,12 +63,20 @@ func (b *Box) Play(session string) {
 		case word == "exits":
 			b.WantExit(testutil.Must(strconv.Atoi(rest)))
 		case word == "once", word == "never":
-			if n := b.Out.Count(rest); n > 1 || (n == 1) != (word == "once") {
-				b.T.Errorf("%d lines end with %q, want it %s: %v", n, rest, word, b.Out.All())
+			n := b.Out.Count(rest)
+			if b.Err != b.Out {
+				n += b.Err.Count(rest)
+			}
+			if n > 1 || (n == 1) != (word == "once") {
+				b.T.Errorf("%d lines with %q, want it %s: %v %v", n, rest, word, b.Out.All(), b.Err.All())
 			}
 		case word == "ended":
 			if r := b.Report(); !strings.HasPrefix(r.Ended+" "+r.Signals(), rest) {
 				b.T.Errorf("report %+v, want %s", r, rest)
+			}
+		case word == "lasts":
+			if took := time.Since(start); took < testutil.Must(time.ParseDuration(rest)) {
+				b.T.Errorf("the session has lasted %v, want %s", took, rest)
 			}
 		case word == "warns":
 			b.WantWarning(rest)
@@ -98,7 +108,7 @@ func Sessions(t *testing.T, programs map[string][]string, table string) {
 // Play plays the "session" of a row on the program of its command "line", as a test of its own, if the row's programs
 // are installed, which it "needs". In the line, names of programs stand for their words, and CATCH for the helper;
 // LAMEDUCK is the built program, and DIR the working directory, which others may not enter. Where the row says
-// so, the program has "faults" and an "env", and runs "on" a terminal, or outside of new namespaces.
+// so, the program has "faults" and an "env", and runs "on" a terminal, in a network of its own, or outside of new namespaces.
 func (r Row) Play(t *testing.T, programs map[string][]string) {
 	t.Helper()
 	r = maps.Clone(r) // the caller may change its own
@@ -107,7 +117,7 @@ func (r Row) Play(t *testing.T, programs map[string][]string) {
 		Needs(t, strings.Fields(r["needs"])...)
 		dir := testutil.Must(os.MkdirTemp("", "session"))
 		t.Cleanup(func() { os.RemoveAll(dir) })
-		fill := strings.NewReplacer("DIR", dir, "LAMEDUCK_", "LAMEDUCK_", "LAMEDUCK", Binary, "PIPE", "|").Replace
+		fill := strings.NewReplacer("DIR", dir, "LAMEDUCK_", "LAMEDUCK_", "LAMEDUCK", Binary, "BAR", "|").Replace
 		var line []string
 		for _, word := range Words(fill(r["line"])) {
 			switch {
@@ -121,6 +131,9 @@ func (r Row) Play(t *testing.T, programs map[string][]string) {
 		}
 		s := Setup{Faults: r["faults"], Env: Words(fill(r["env"])), Change: func(cmd *exec.Cmd) { cmd.Dir = dir },
 			Outside: strings.Contains(r["on"], "outside"), Terminal: strings.Contains(r["on"], "terminal")}
+		if strings.Contains(r["on"], "network") {
+			s.Network = NewNetwork(t)
+		}
 		s.Start(t, line...).Play(fill(r["session"]))
 	})
 }

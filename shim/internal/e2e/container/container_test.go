@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
@@ -190,26 +189,15 @@ func containerTerminal(t *testing.T, p *podman) {
 	for _, image := range []string{"localhost/lameduck", byInit} {
 		flags := "-t -e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 " + image
 		name, call := p.command(append(box.Words(flags), catch...)...)
-		s := box.OnTerminal(t, false, call...)
-		s.WaitFor("ready")
-		s.Type(box.CtrlC)
-		s.WaitFor("got INT")
-		pty.Setsize(s.TTY, &pty.Winsize{Rows: 30, Cols: 100})
-		s.WaitFor("got WINCH")
-		s.Type(box.CtrlZ)
-		s.WaitFor("got TSTP")
-		p.call(t, "kill", "-s", "TERM", name)
-		s.WaitFor("holding")
-		s.Type(box.CtrlC) // for the command; the hold goes on
-		s.WaitFor("got INT")
-		p.call(t, "kill", "-s", "INT", name) // ends the hold
-		s.WaitFor("got USR1")
-		s.Type("exit 7\n")
-		s.WantExit(7)
-		for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
-			if got := s.Out.Count(text); got != n {
-				t.Errorf("%q appears %d times, want %d", text, got, n)
-			}
+		s := box.Setup{Outside: true, Terminal: true}.Start(t, call...)
+		s.Acts = map[string]func(){
+			"kill TERM": func() { p.call(t, "kill", "-s", "TERM", name) },
+			"kill INT":  func() { p.call(t, "kill", "-s", "INT", name) },
+		}
+		s.Play("ready / ^C / got INT / resize / got WINCH / ^Z / got TSTP / kill TERM / holding / " +
+			"^C / got INT / kill INT / got USR1 / > exit 7 / exits 7 / once got TSTP / once got USR1 / never got TERM")
+		if n := s.Out.Count("got INT"); n != 2 { // the first INT of the hold is the command's alone
+			t.Errorf("got INT %d times", n)
 		}
 	}
 }

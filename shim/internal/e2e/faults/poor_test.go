@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -73,75 +72,45 @@ func TestPoor(t *testing.T) {
 	}
 }
 
-// TestStderr: no failure of standard error delays a stop. The SIGPIPE of lameduck's own
-// write is not passed on to the command; a SIGPIPE from another process is.
-func TestStderr(t *testing.T) {
-	run := func(name string, test func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
-	}
-	for _, kind := range []string{"pipe", "socket"} {
-		for how, fail := range map[string]func(t *testing.T, r, w *os.File){
-			"full":   func(t *testing.T, r, w *os.File) { box.FillPipe(t, w) },
-			"closed": func(t *testing.T, r, w *os.File) { r.Close() },
-		} {
-			run(how+" "+kind, func(t *testing.T) {
-				r, w := pipeEnds(t, kind)
-				fail(t, r, w)
-				stopWithStderr(t, "", w)
-			})
-		}
-	}
-	run("dev full", func(t *testing.T) {
-		w := testutil.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))
-		defer w.Close()
-		stopWithStderr(t, "", w)
-	})
-	run("full disk", func(t *testing.T) {
-		testutil.OnTmpfs(t, "nr_blocks=1,mode=755", func(dir string) {
-			w := testutil.Must(os.Create(dir + "/log"))
-			defer w.Close()
-			var err error
-			for err == nil {
-				_, err = w.Write(make([]byte, os.Getpagesize()))
-			}
-			stopWithStderr(t, "", w)
-		})
-	})
-	run("no descriptor", func(t *testing.T) { stopWithStderr(t, "no-stderr", nil) })
-}
+// brokenSocket has a program write its errors to a socket that is full, or has no reader.
+const brokenSocket = `
+import os, socket, sys
+ours, reader = socket.socketpair()
+reader.set_inheritable(True)
+try:
+    while sys.argv[1] == "full": ours.send(bytes(1000), socket.MSG_DONTWAIT)
+except BlockingIOError: pass
+if sys.argv[1] == "closed": reader.close()
+os.dup2(ours.fileno(), 2)
+os.execvp(sys.argv[2], sys.argv[2:])`
 
-// stopWithStderr tests a stop with w as standard error.
-func stopWithStderr(t *testing.T, faults string, w *os.File) {
-	b := box.Setup{Faults: faults, Change: func(cmd *exec.Cmd) {
-		if w != nil {
-			cmd.Stderr = w
-		}
-	}}.Catch(t, "-d 1 --log-level=debug")
-	for i := range 100 {
-		b.Signal(sig.WINCH)
-		b.Out.WaitNth(i+1, "got WINCH")
-	}
-	wantTERM(b, func() {})
-	b.Signal(sig.WINCH) // once it is passed on, lameduck has taken its own pending PIPEs
-	b.Out.WaitNth(101, "got WINCH")
-	b.Signal(sig.PIPE)
-	b.Out.Wait("got PIPE")
-	b.Exit()
-	if n := b.Out.Count("got PIPE"); n != 1 {
-		t.Errorf("the command got PIPE %d times, want 1", n)
+// TestStderr: no failure of standard error delays a stop. The SIGPIPE of lameduck's own
+// write is not passed on to the command; a SIGPIPE from another process is. (Once a WINCH is passed on, lameduck
+// has taken its own pending PIPEs.)
+func TestStderr(t *testing.T) {
+	for _, c := range box.Table(`
+		case          | needs   | faults    | line
+		full pipe     |         |           | sh -c 'mkfifo p; exec 3<>p 2>p; head -c 65536 /dev/zero >&2; exec "$@"' sh
+		closed pipe   | bash    |           | bash -c 'exec 2> >(:); wait $!; exec "$@"' bash
+		full socket   | python3 |           | python3 -c SOCKET full
+		closed socket | python3 |           | python3 -c SOCKET closed
+		dev full      |         |           | sh -c 'exec "$@" 2>/dev/full' sh
+		full disk     |         |           | sh -c 'mount -t tmpfs -o nr_blocks=1 tmpfs /mnt; exec 2>/mnt/log; head -c 65536 /dev/zero >&2; exec "$@"' sh
+		no descriptor |         | no-stderr |
+	`) {
+		c["line"] += " LAMEDUCK -d 1 --log-level=debug CATCH"
+		c["session"] = "ready" + strings.Repeat(" / WINCH / got WINCH", 100) +
+			" / TERM / got TERM / WINCH / got WINCH / PIPE / got PIPE / > exit 7 / exits 7 / once got PIPE"
+		c.Play(t, map[string][]string{"SOCKET": {brokenSocket}})
 	}
 }
 
 // TestStopped: a stopped command gets TERM and CONT.
 func TestStopped(t *testing.T) {
-	t.Parallel()
-	b := box.Catch(t, "-d 1")
-	command := b.Child()
-	b.Send("killed STOP")
-	box.AwaitState(t, command, "T")
-	wantTERM(b, func() {})
-	b.Out.Wait("got CONT")
-	b.Exit()
+	box.Sessions(t, nil, `
+	line                | session
+	LAMEDUCK -d 1 CATCH | ready / > killed STOP / state S T / TERM / got TERM / got CONT / > exit 7 / exits 7
+	`)
 }
 
 // TestStoppedInHold: where lameduck itself is stopped beyond the end of the hold, CONT ends the

@@ -253,8 +253,8 @@ func TestWatchHandler(t *testing.T) {
 func TestWatchReader(t *testing.T) {
 	box.Sessions(t, nil, `
 	case  | line | session
-	gone  | sh -c '(LAMEDUCK watch; echo code $? >&2) PIPE head -n 1' | watch: / err code 0 / exits 0
-	stuck | sh -c '(head -c 65536 /dev/zero; LAMEDUCK watch & echo $! >pid; wait $!; echo code $? >&2) PIPE sleep 1000 & until cat /proc/$(cat pid)/task/*/wchan PIPE grep poll_; do sleep 0.01; done; kill -HUP $(cat pid); wait' | err code 0
+	gone  | sh -c '(LAMEDUCK watch; echo code $? >&2) BAR head -n 1' | watch: / err code 0 / exits 0
+	stuck | sh -c '(head -c 65536 /dev/zero; LAMEDUCK watch & echo $! >pid; wait $!; echo code $? >&2) BAR sleep 1000 & until cat /proc/$(cat pid)/task/*/wchan BAR grep poll_; do sleep 0.01; done; kill -HUP $(cat pid); wait' | err code 0
 	full  | sh -c 'exec LAMEDUCK watch >/dev/full' | err cannot write to standard output: no space left / exits 125
 	`)
 }

@@ -31,7 +31,7 @@ func TestOddOrphans(t *testing.T) {
 	box.Sessions(t, nil, strings.ReplaceAll(`
 	case    | needs  | line | session
 	killed  |        | LAMEDUCK sh -c '(sh -c "kill -KILL \$\$" &)ALONE' | exits 0
-	stopped |        | LAMEDUCK sh -c '(sh -c "echo \$\$; kill -STOP \$\$" &) PIPE (read pid; until grep -q "State:.T" /proc/$pid/status; do :; done; kill -CONT $pid)ALONE' | exits 0
+	stopped |        | LAMEDUCK sh -c '(sh -c "echo \$\$; kill -STOP \$\$" &) BAR (read pid; until grep -q "State:.T" /proc/$pid/status; do :; done; kill -CONT $pid)ALONE' | exits 0
 	traced  | strace | LAMEDUCK sh -c '(strace -D -o /dev/null sh -c "exit 1" &)ALONE' | exits 0
 	`, "ALONE", alone))
 }

@@ -64,7 +64,7 @@ func TestWrappers(t *testing.T) {
 		a script      |            | 143  | once  | script W
 		in background |            | 143  | once  | sh -c '"$@" & wait' sh W
 		trap          |            | 6    |       | sh -c 'trap "kill \$!; wait \$!; exit 6" TERM; "$@" & wait' sh W
-		pipe          |            | 143  |       | sh -c '"$@" PIPE tee' sh W
+		pipe          |            | 143  |       | sh -c '"$@" BAR tee' sh W
 		daemon        |            | 143  | once  | sh -c '("$@" &); exec tail -f /dev/null' sh W
 		setsid        | setsid     | 143  | once  | sh -c 'setsid "$@" & wait' sh W
 		another init  | tini       | 143  | once  | tini -- script W
