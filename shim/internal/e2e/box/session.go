@@ -33,6 +33,7 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 //	lasts TIME        wants the session to have lasted this long
 //	once TEXT         wants one line with TEXT so far, of the output or of lameduck's; "never TEXT" none
 //	ended TEXT        wants the report to say why the hold has ended, and which signals were sent
+//	file PATH         wants the file to exist; "gone PATH" not to exist
 //	warns TEXT        wants one warning; without a text, none
 //	TEXT              waits for a line of the output
 //
@@ -78,6 +79,10 @@ func (b *Box) Play(session string) {
 			if took := time.Since(start); took < testutil.Must(time.ParseDuration(rest)) {
 				b.T.Errorf("the session has lasted %v, want %s", took, rest)
 			}
+		case word == "file", word == "gone":
+			if _, err := os.Lstat(rest); (err == nil) != (word == "file") {
+				b.T.Errorf("want %s: %v", step, err)
+			}
 		case word == "warns":
 			b.WantWarning(rest)
 		case word == "state":
@@ -108,7 +113,8 @@ func Sessions(t *testing.T, programs map[string][]string, table string) {
 // Play plays the "session" of a row on the program of its command "line", as a test of its own, if the row's programs
 // are installed, which it "needs". In the line, names of programs stand for their words, and CATCH for the helper;
 // LAMEDUCK is the built program, and DIR the working directory, which others may not enter. Where the row says
-// so, the program has "faults" and an "env", and runs "on" a terminal, in a network of its own, or outside of new namespaces.
+// so, the program has "faults" and an "env", and runs "on" a terminal, in a network of its own, outside of new
+// namespaces, or in a directory that is shared with all users.
 func (r Row) Play(t *testing.T, programs map[string][]string) {
 	t.Helper()
 	r = maps.Clone(r) // the caller may change its own
@@ -117,6 +123,9 @@ func (r Row) Play(t *testing.T, programs map[string][]string) {
 		Needs(t, strings.Fields(r["needs"])...)
 		dir := testutil.Must(os.MkdirTemp("", "session"))
 		t.Cleanup(func() { os.RemoveAll(dir) })
+		if strings.Contains(r["on"], "shared") {
+			os.Chmod(dir, 0o777)
+		}
 		fill := strings.NewReplacer("DIR", dir, "LAMEDUCK_", "LAMEDUCK_", "LAMEDUCK", Binary, "BAR", "|").Replace
 		var line []string
 		for _, word := range Words(fill(r["line"])) {
