@@ -17,7 +17,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-func TestMain(m *testing.M) { box.Main(m, map[string]func([]string){"advised": advised}) }
+func TestMain(m *testing.M) { box.Main(m, map[string]func([]string){"advised": serveAdvised}) }
 
 // quiet is the silence of the tests, and early how much sooner than that a hold may end, by the
 // test's clock.

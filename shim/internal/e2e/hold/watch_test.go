@@ -148,7 +148,7 @@ func TestWatchStreams(t *testing.T) {
 			w.Out.Wait(`8080],"open":0`)
 			clients := &crowd{network: n}
 			for range 6 {
-				clients.start("stream=" + c["length"])
+				clients.start("/stream?for=" + c["length"])
 				time.Sleep(17 * time.Millisecond)
 			}
 			w.Out.Wait(fmt.Sprintf(`"open":%d`, clients.asked))
