@@ -341,11 +341,5 @@ func (b *Box) ShortConn(host string) {
 	c.Close()
 }
 
-// CloseOutput closes the reading end of the program's standard output.
-func (b *Box) CloseOutput() {
-	b.Out.from.Close()
-	<-b.Out.EOF
-}
-
 // Get sends a request to an address of the box's network; see Network.Get.
 func (b *Box) Get(address string) string { return b.network.Get(address) }

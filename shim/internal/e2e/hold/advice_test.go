@@ -76,8 +76,8 @@ func serveAdvised(args []string) {
 	}
 }
 
-// ServeHTTP answers after the time ?for=DUR. For so long, or until leave, /stream sends, and /open has a silent
-// connection, as after an upgrade.
+// ServeHTTP answers after the time ?for=DUR. For so long, or until leave, /stream sends, from the time &after=DUR on,
+// and /open has a silent connection, as after an upgrade.
 func (a *advised) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Println("began")
 	length, _ := time.ParseDuration(r.URL.Query().Get("for"))
@@ -91,6 +91,8 @@ func (a *advised) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	box.Die(err)
 	io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+	after, _ := time.ParseDuration(r.URL.Query().Get("after"))
+	time.Sleep(after)
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		if r.URL.Path == "/stream" {
 			io.WriteString(conn, "token\n")

@@ -31,24 +31,21 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	plain := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy: new connections|settled, but bytes come|quiet|drained)$`)
 	const names = "accepted cut drained in_flight last_byte_ago_ms last_new_ago_ms new observer open ports quiet refused schema settled time"
-	for flags, texts := range map[string][4]string{
-		"":       {"; 0 open, 0 in flight, ", "; 1 open, 0 in flight, ", "; quiet", "; drained"},
-		"--json": {`"open":0,`, `"open":1,"in_flight":0,`, `"quiet":true,"drained":false`, `"drained":true`},
+	for flags, session := range map[string]string{
+		"":       "; 0 open, 0 in flight, / come / ; 1 open, 0 in flight, / ; quiet / leave / ; drained / INT / exits 0",
+		"--json": `"open":0, / come / "open":1,"in_flight":0, / "quiet":true,"drained":false / leave / "drained":true / INT / exits 0`,
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			n := box.NewNetwork(t)
 			server := n.Neighbor(t)
 			w := startWatch(t, n, flags)
-			w.Out.Wait(texts[0])
-			c := server.Dial("127.0.0.1")
-			c.Ask("hello")
-			w.Out.Wait(texts[1])
-			w.Out.Wait(texts[2])
-			c.Close()
-			w.Out.WaitNth(2, texts[3])
-			w.Signal(sig.INT)
-			w.WantExit(0)
+			client := (*box.Client)(nil)
+			w.Acts = map[string]func(){
+				"come":  func() { client = server.Dial("127.0.0.1"); client.Ask("hello") },
+				"leave": func() { client.Close() },
+			}
+			w.Play(session)
 			for _, view := range w.Out.Texts() {
 				var object map[string]any
 				if flags == "" && !plain.MatchString(view) {
@@ -133,46 +130,35 @@ func TestWatchStop(t *testing.T) {
 func TestWatchStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range box.Table(`
-		server | length | then | cut | says
-		dies   | 9s     |      | 6   | 6 streams were cut
-		serves | 2s     |      | 0   | no request was cut
-		serves | 30s    | KILL | 6   | 6 streams were cut
-		serves | 30s    | INT  | 0   | streams still open
+		case     | server | length | session                                              | cut | says
+		die      | dies   | 9s     | server ends / exits 0                                | 6   | 6 streams were cut
+		end      | serves | 2s     | server ends / exits 0                                | 0   | no request was cut
+		killed   | serves | 30s    | "ports":[514] / server KILL / server ends / exits 0  | 6   | 6 streams were cut
+		still on | serves | 30s    | "ports":[514] / INT / exits 0 / server KILL          | 0   | streams still open
 	`) {
-		t.Run(c["server"]+" "+c["then"], func(t *testing.T) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			n := box.NewNetwork(t)
 			server := box.Setup{Network: n, Outside: true}.Start(t, box.Helper("advised", c["server"])...)
-			server.Out.Wait("ready")
+			server.Play("ready")
 			w := startWatch(t, n, "--json --grace-period=30")
-			w.Out.Wait(`8080],"open":0`)
+			w.Play(`8080],"open":0`)
 			clients := &crowd{network: n}
-			for range 6 {
-				clients.start("/stream?for=" + c["length"])
-				time.Sleep(17 * time.Millisecond)
+			for i := range 6 {
+				clients.start(fmt.Sprintf("/stream?for=%s&after=%dms", c["length"], 17*i))
 			}
-			w.Out.Wait(fmt.Sprintf(`"open":%d`, clients.asked))
-			w.Signal(sig.TERM)
-			w.Out.Wait("following the stop")
-			server.Signal(sig.TERM)
-			switch c["then"] {
-			case "KILL":
-				w.Out.Wait(`"ports":[514]`)
-				server.Signal(sig.KILL)
-			case "INT":
-				w.Out.Wait(`"ports":[514]`)
-				w.Signal(sig.INT)
-				w.WantExit(0)
-				server.Signal(sig.KILL)
+			w.Acts = map[string]func(){
+				"server TERM": func() { server.Signal(sig.TERM) },
+				"server KILL": func() { server.Signal(sig.KILL) },
+				"server ends": func() { server.WaitExit() },
 			}
-			server.WaitExit()
-			w.WantExit(0)
+			w.Play(`"open":6 / TERM / following the stop / server TERM / ` + c["session"])
 			lines := w.Out.Texts()
 			last := lines[len(lines)-1]
 			if !strings.Contains(last, c["says"]) || !strings.Contains(last, fmt.Sprintf(`"cut":0,"streams":%s,`, c["cut"])) {
 				t.Errorf("%s; want %s cut, and %s", last, c["cut"], c["says"])
 			}
-			if clients.running.Wait(); c["then"] != "INT" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
+			if clients.running.Wait(); c["case"] != "still on" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
 				t.Errorf("the clients lost %d", clients.lost.Load())
 			}
 		})

@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
 			for n := 0; time.Now().Before(end) && !t.Failed(); n++ {
 				life.Run(fmt.Sprint(n), func(one *testing.T) {
-					l := &soaked{port: 20000 + 1000*i + 10*(n%100), rnd: rnd}
+					l := &soaked{port: 20000 + 1000*i + 10*(n%100), rnd: rnd, end: func() {}}
 					l.live(one, func() bool { return time.Now().Before(until) && !t.Failed() })
 				})
 			}
@@ -60,7 +60,7 @@ type soaked struct {
 	*box.Box
 	port   int // of the server; health checks come to the next
 	rnd    *rand.Rand
-	flags  []string
+	flags  string
 	base   box.Gauge
 	end    func() // of the load
 	failed atomic.Int64
@@ -76,29 +76,31 @@ func (l *soaked) must(holds bool, format string, args ...any) {
 
 func (l *soaked) pick(words ...string) string { return words[l.rnd.IntN(len(words))] }
 
-func (l *soaked) has(flag string) bool { return strings.Contains(strings.Join(l.flags, " "), flag) }
+func (l *soaked) has(flag string) bool { return strings.Contains(l.flags, flag) }
 
 // live starts and ends a lameduck, which acts as long as it goes on, and a few times at least. --group
 // is left out, since a group's TERM would end the programs that the command runs.
 func (l *soaked) live(t *testing.T, goesOn func() bool) {
 	dir := t.TempDir()
+	l.flags = "--delay=0.3"
 	if until := l.pick("", "settled", "quiet", "drained"); until != "" {
-		l.flags = []string{"--until=" + until, "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100"}
-	} else {
-		l.flags = []string{"--delay=0.3"}
-	}
-	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
-		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive"} {
-		l.flags = append(l.flags, l.pick("", flag))
+		l.flags = "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100 --until=" + until
 	}
 	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
 	passed := fmt.Sprintf("%s=127.0.0.1:%d --health-during=", health, l.port) + l.pick("fail", "pass", "close")
-	l.flags = append(l.flags, l.pick("", health, passed))
-	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
+	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
+		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive", l.pick(health, passed)} {
+		l.flags += " " + l.pick("", flag)
+	}
+	l.Box = box.Boot(t, l.flags, box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
 	l.Out.Next("ready")
 	l.base = l.Gauge()
-	l.load()
-	defer l.end()
+	for i := range 3 { // the load; the first connection stays open
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
+		end, others := box.Repeat(10*time.Millisecond, func() { l.request(c) }), l.end
+		l.end = sync.OnceFunc(func() { end(); c.CloseIdleConnections(); others() })
+	}
+	defer func() { l.end() }()
 	rests := l.rnd.IntN(3) == 0
 	for n := 2 + l.rnd.IntN(5); n > 0 || goesOn(); n-- {
 		rests = rests || n <= 0
@@ -112,27 +114,13 @@ func (l *soaked) live(t *testing.T, goesOn func() bool) {
 	l.must(left != nil, "the alive file is still there")
 }
 
-// load begins the load: three clients with requests all the time, the first on a connection that
-// stays open.
-func (l *soaked) load() {
-	var ends []func()
-	for i := range 3 {
-		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
-		end := box.Repeat(10*time.Millisecond, func() {
-			answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
-			if err == nil {
-				answer.Body.Close()
-			} else {
-				l.failed.Add(1)
-			}
-		})
-		ends = append(ends, end, c.CloseIdleConnections)
+func (l *soaked) request(c *http.Client) {
+	answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
+	if err != nil {
+		l.failed.Add(1)
+		return
 	}
-	l.end = sync.OnceFunc(func() {
-		for _, end := range ends {
-			end()
-		}
-	})
+	answer.Body.Close()
 }
 
 // soon waits until a condition holds, and reports whether it held in time.
