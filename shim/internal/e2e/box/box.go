@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -109,25 +110,10 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	return b
 }
 
-// Lameduck returns the command line of lameduck with flags and a command.
-func Lameduck(flags string, command ...string) []string {
-	words := append([]string{Binary}, Words(flags)...)
-	if len(command) > 0 {
-		words = append(words, "--")
-	}
-	return append(words, command...)
-}
-
-// Boot starts lameduck with flags and a command.
+// Boot starts lameduck, or another init, with flags and a command.
 func (s Setup) Boot(t *testing.T, flags string, command ...string) *Box {
 	t.Helper()
-	if s.Init != "" {
-		return s.Start(t, append(append([]string{s.Init}, Words(flags)...), command...)...)
-	}
-	if _, err := os.Stat(Binary); err != nil {
-		t.Fatalf("%v: make build first", err)
-	}
-	return s.Start(t, Lameduck(flags, command...)...)
+	return s.Start(t, slices.Concat([]string{cmp.Or(s.Init, Binary)}, Words(flags), command)...)
 }
 
 // Catch starts lameduck with flags and the catch helper, and waits until the helper is

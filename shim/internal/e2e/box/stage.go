@@ -19,8 +19,10 @@ import (
 // stage sets up the faults for the first process of new namespaces, separated by commas,
 // and executes the program of args as that process.
 func stage(list string, args []string) {
-	runtime.LockOSThread() // many faults belong to one thread
-	args[0] = testutil.Must(exec.LookPath(args[0]))
+	runtime.LockOSThread()              // many faults belong to one thread
+	path, err := exec.LookPath(args[0]) // lameduck's: make build first
+	Die(err)
+	args[0] = path
 	Die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	Die(unix.Mount("proc", "/proc", "proc", 0, ""))
 	env := os.Environ()

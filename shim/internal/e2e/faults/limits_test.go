@@ -131,7 +131,6 @@ func TestMemory(t *testing.T) {
 func TestLeast(t *testing.T) {
 	box.NeedsRoot(t)
 	box.Needs(t, "prlimit")
-	prlimit := testutil.Must(exec.LookPath("prlimit"))
 	for i, c := range box.Table(`
 		faults      | processes | flags
 		            | 12        |
@@ -141,8 +140,8 @@ func TestLeast(t *testing.T) {
 	`) {
 		for range 10 {
 			faults := fmt.Sprintf("%snproc=%s,uid=%d", c["faults"], c["processes"], 61300+i) // a user without processes
-			words := append([]string{prlimit, fmt.Sprintf("--as=%d", 800<<20), "--data=48000000"}, box.Lameduck(c["flags"], "true")...)
-			box.Setup{Faults: faults}.Start(t, words...).WantExit(0)
+			line := fmt.Sprintf("prlimit --as=%d --data=48000000 %s %s true", 800<<20, box.Binary, c["flags"])
+			box.Setup{Faults: faults}.Start(t, box.Words(line)...).WantExit(0)
 		}
 	}
 }

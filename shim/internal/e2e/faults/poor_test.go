@@ -1,20 +1,19 @@
 package faults_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestPoor: a stop with a hold works in environments that lack files, privileges,
 // descriptors or system calls, alone and with an alive file, --wait-gone, --on-stop, health
 // checks and a schedule.
 func TestPoor(t *testing.T) {
+	programs := map[string][]string{"TRAP": trap}
 	for _, c := range box.Table(`
 		case                    | faults
 		read-only root          | read-only
@@ -30,47 +29,33 @@ func TestPoor(t *testing.T) {
 		seccomp                 | seccomp
 		all of it               | no-proc,read-only,no-env,ignore=CHLD,uid=65534,nofile=4:16,seccomp
 	`) {
-		faults := c["faults"]
-		for _, neighbors := range []bool{false, true} {
-			if neighbors && (strings.Contains(faults, "nofile") || strings.Contains(faults, "read-only")) {
-				continue // they need more
-			}
-			t.Run(c["case"], func(t *testing.T) {
-				t.Parallel()
-				dir := testutil.Must(os.MkdirTemp("", "alive"))
-				t.Cleanup(func() { os.RemoveAll(dir) })
-				os.Chmod(dir, 0o777)
-				health := box.FreeAddr()
-				flags := "-d 1 --log-format=json"
-				if neighbors {
-					flags += " --grace-period=30 --on-stop='/bin/sleep 0.1' --health-during=fail --preset=auto --stop-schedule=TERM/20/QUIT --kill-after=25" +
-						" --alive-file=" + dir + "/alive --wait-gone=" + dir + "/none --health=" + health
-				}
-				b := box.Setup{Faults: faults, Env: []string{"GODEBUG=asyncpreemptoff=1"}, Network: box.NewNetwork(t)}.Boot(t,
-					flags, trap...)
-				b.Ready()
-				passed := strings.Contains(b.Out.Texts()[0], "asyncpreemptoff=1")
-				if passed == strings.Contains(faults, "no-env") {
-					t.Errorf("GODEBUG reached the command: %v", passed)
-				}
-				start := b.Stop()
-				if neighbors {
-					testutil.Eventually(t, "health checks fail", func() bool { return b.Get(health) == "503 stopping" })
-				}
-				if strings.Contains(faults, "no-stdin") { // the command reads the end of file
-					b.WantExit(7)
-				} else {
-					b.WantHold(start, time.Second, "elapsed")
-				}
-				b.WantWarning("")
-				if r := b.Report(); (r.Observer == "none") != strings.Contains(faults, "no-proc") || r.ExitCode != 7 ||
-					r.GraceAssumed == neighbors {
-					t.Errorf("report %+v", r)
-				}
-			})
+		has := func(fault string) bool { return strings.Contains(c["faults"], fault) }
+		c["on"], c["env"] = "network, shared", "GODEBUG=asyncpreemptoff=1"
+		ready, goesOn, observer := "ready asyncpreemptoff=1", "got TERM / > / ", "never"
+		if has("no-env") {
+			ready = "ready / never asyncpreemptoff"
+		}
+		if has("no-stdin") { // the command reads the end of file
+			goesOn = ""
+		}
+		if has("no-proc") {
+			observer = "err"
+		}
+		end := goesOn + `exits 7 / ended elapsed / warns / ` + observer + ` "observer":"none"`
+		c["line"], c["session"] = "LAMEDUCK -d 1 --log-format=json TRAP", ready+" / TERM / "+end
+		c.Play(t, programs)
+		if !has("nofile") && !has("read-only") { // they need more
+			c["line"] = "LAMEDUCK -d 1 --log-format=json --grace-period=30 --health=127.0.0.1:9000 --health-during=fail --on-stop='ASKS' --preset=auto " +
+				"--stop-schedule=TERM/20/QUIT --kill-after=25 --alive-file=DIR/alive --wait-gone=DIR/none TRAP"
+			c["line"] = strings.ReplaceAll(c["line"], "ASKS", asks)
+			c["session"] = ready + " / TERM / 503 / " + end
+			c.Play(t, programs)
 		}
 	}
 }
+
+// asks asks for health.
+const asks = `bash -c "exec 3<>/dev/tcp/127.0.0.1/9000; printf \"GET / HTTP/1.1\\r\\n\\r\\n\" >&3; cat <&3"`
 
 // brokenSocket has a program write its errors to a socket that is full, or has no reader.
 const brokenSocket = `

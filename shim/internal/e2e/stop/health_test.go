@@ -30,11 +30,11 @@ func TestHealth(t *testing.T) {
 			health, target := box.FreeAddr(), box.FreeAddr()
 			b := s.Boot(t, "--grace-period=30 --quiet-for=1.5 --until="+c["until"]+" --health="+health+"="+target+" "+c["flags"],
 				box.Helper("web", target)...)
-			b.Ready()
+			b.Play("ready")
 			if got := b.Get(health); got != "200 mine" {
 				t.Errorf("before the stop: %s", got)
 			}
-			b.Trigger()
+			b.Play("TERM / err holding")
 			testutil.Eventually(t, "checks get "+c["during"], func() bool { return b.Get(health) == c["during"] })
 			end := box.Repeat(100*time.Millisecond, func() {
 				if got := b.Get(health); got != c["during"] {
