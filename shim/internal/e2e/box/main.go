@@ -52,8 +52,6 @@ func runHelper(name string, args []string, own map[string]func(args []string)) {
 		stage(args[0], args[1:])
 	case "catch":
 		catch(args)
-	case "web":
-		serveWeb(args)
 	}
 	if own[name] == nil {
 		Die(fmt.Errorf("unknown helper %q", name))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -99,14 +98,4 @@ func TestDropinHold(t *testing.T) {
 		c["session"] = `ready / > run [ "${TINI_SUBREAPER-gone}$DUMB_INIT_DEBUG$APP" = 01 ] && ! env BAR grep LAMEDUCK_ / exit status 0 / TERM / err holding / HUP / got HUP / INT / got USR2 / > exit 7 / exits 7 / never got TERM / never got INT / ended interrupt USR2`
 		c.Play(t, nil)
 	}
-}
-
-// TestDropinDiesWithGroup: under the name dumb-init with -c the command is in the group of the init.
-func TestDropinDiesWithGroup(t *testing.T) {
-	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
-		b := box.Setup{Outside: true, Init: init}.Boot(t, "-c", "sh", "-c", "echo ready; exec sleep 1000")
-		b.Play("ready")
-		testutil.Must(0, unix.Kill(-b.Pid(), unix.SIGKILL))
-		b.Play("exits -1") // and nobody has the output open
-	})
 }

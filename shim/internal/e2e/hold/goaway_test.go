@@ -40,24 +40,23 @@ func TestGoaway(t *testing.T) {
 	t.Parallel()
 	for _, c := range box.Table(`
 		flags         | speaks | clients | asks for
-		--goaway=8080 | HTTP/2 | 4       | wait=50ms
-		--goaway=auto | HTTP/2 | 4       | wait=50ms
-		--close-idle  | HTTP/2 | 4       | wait=50ms
-		--close-idle  | HTTP/2 | 12      | wait=50ms&size=60000
-		--goaway=8080 | HTTP/1 | 4       | wait=50ms
+		--goaway=8080 | h2     | 4       | wait=50ms
+		--goaway=auto | h2     | 4       | wait=50ms
+		--close-idle  | h2     | 4       | wait=50ms
+		--close-idle  | h2     | 12      | wait=50ms&size=60000
+		--goaway=8080 | http1  | 4       | wait=50ms
 	`) {
 		t.Run(c["flags"]+" "+c["speaks"]+" "+c["asks for"], func(t *testing.T) {
 			clients, _ := strconv.Atoi(c["clients"])
 			t.Parallel()
-			isHTTP2 := c["speaks"] == "HTTP/2"
+			isHTTP2 := c["speaks"] == "h2"
 			protocols := new(http.Protocols)
 			protocols.SetUnencryptedHTTP2(isHTTP2)
 			protocols.SetHTTP1(!isHTTP2)
 			const address, elsewhere = "127.0.0.1:8080", "127.0.0.1:9090"
 			n := box.NewNetwork(t)
-			box.Setup{Network: n}.Start(t, box.Helper("web", elsewhere, c["speaks"])...).Play("ready")
-			b := box.Setup{Network: n}.Boot(t, "--until=quiet --quiet-for=2 --grace-period=40 "+c["flags"], box.Helper("web", address, c["speaks"])...)
-			b.Play("ready")
+			box.Setup{Network: n}.Start(t, box.Helper("catch", c["speaks"]+":"+elsewhere)...).Play("ready")
+			b := box.Setup{Network: n}.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 "+c["flags"], c["speaks"]+":"+address)
 			var failed, moved atomic.Int32
 			for range clients {
 				dials := 0

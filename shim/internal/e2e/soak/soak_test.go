@@ -92,7 +92,7 @@ func (l *soaked) live(t *testing.T, goesOn func() bool) {
 		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive", l.pick(health, passed)} {
 		l.flags += " " + l.pick("", flag)
 	}
-	l.Box = box.Boot(t, l.flags, box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
+	l.Box = box.Boot(t, l.flags, box.Helper("catch", fmt.Sprintf("http:127.0.0.1:%d", l.port))...)
 	l.Out.Next("ready")
 	l.base = l.Gauge()
 	for i := range 3 { // the load; the first connection stays open
@@ -214,7 +214,7 @@ func (l *soaked) stop() {
 	way := l.pick("TERM", "INT", "exit", "load", "goes on")
 	amid := l.has("--until=") && way != "load" && way != "goes on"
 	if amid {
-		l.Trigger()
+		l.Play("TERM / err holding")
 		l.base.Descriptors += 10
 	} else {
 		l.end()
