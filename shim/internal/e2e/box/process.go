@@ -47,9 +47,6 @@ func AwaitState(t *testing.T, pid int, state string) {
 	})
 }
 
-// Signals returns a set of signals from a process's status, such as SigIgn.
-func Signals(pid int, field string) sig.Set { return ParseSignals(Status(pid, field)) }
-
 // ParseSignals parses a set of signals of proc_pid_status(5).
 func ParseSignals(text string) sig.Set {
 	bits, _ := strconv.ParseUint(text, 16, 64)

@@ -1,6 +1,7 @@
 package dropin_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,20 +36,17 @@ func TestDropinForwards(t *testing.T) {
 				if s.Outside {
 					send = arrives // the others would end the init
 				}
-				b := s.Catch(t, flags)
 				if !s.Outside || isLameduck(s.Init) { // else they would end the init
 					send |= sig.Internal
 				}
-				want := []string{"ready"}
+				session := "ready"
 				for signal := range send.All {
-					b.Signal(signal)
+					session += fmt.Sprint(" / ", int(signal))
 					if arrives.Has(signal) {
-						want = append(want, "got "+signal.String())
-						b.Out.WaitNth(len(want), "")
+						session += " / got " + signal.String()
 					}
 				}
-				b.Out.Want(want...)
-				b.Exit()
+				s.Boot(t, flags, box.Helper("catch")...).Play(session + " / only / > exit 7 / exits 7")
 			}
 		})
 	}

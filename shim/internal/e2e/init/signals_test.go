@@ -28,23 +28,14 @@ func TestRewrites(t *testing.T) {
 	from := slices.Collect((^sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
 	to := slices.Collect(catchable.All)
 	for shift := 0; shift < len(to); shift += 5 {
-		t.Run(fmt.Sprint(shift), func(t *testing.T) {
-			t.Parallel()
-			var rewrites []string
-			want := []string{"ready"}
-			for i, s := range from {
-				arrives := to[(i+shift)%len(to)]
-				rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(arrives)))
-				want = append(want, "got "+arrives.String())
-			}
-			b := box.Catch(t, "-r "+strings.Join(rewrites, ","))
-			for i, s := range from {
-				b.Signal(s)
-				b.Out.WaitNth(i+2, "")
-			}
-			b.Out.Want(want...)
-			b.Exit()
-		})
+		var rewrites []string
+		session := "ready"
+		for i, s := range from {
+			arrives := to[(i+shift)%len(to)]
+			rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(arrives)))
+			session += fmt.Sprintf(" / %d / got %v", int(s), arrives)
+		}
+		box.Row{"line": "LAMEDUCK -r " + strings.Join(rewrites, ",") + " -- CATCH", "session": session + " / only / > exit 7 / exits 7"}.Play(t, nil)
 	}
 }
 

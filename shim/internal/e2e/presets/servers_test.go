@@ -214,7 +214,7 @@ func awaitMaster(b *box.Box) {
 	pid := b.Child()
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if strings.Contains(string(env), "HAPROXY_MWORKER_WAIT_ONLY=1") && box.Signals(pid, "SigBlk") == 0 {
+		if strings.Contains(string(env), "HAPROXY_MWORKER_WAIT_ONLY=1") && box.Status(pid, "SigBlk") == "0000000000000000" {
 			return
 		}
 	}

@@ -70,7 +70,7 @@ type soaked struct {
 func (l *soaked) must(holds bool, format string, args ...any) {
 	if !holds {
 		l.T.Helper()
-		l.T.Fatalf("-seed=%d: %s\n%s\n%v", *seed, fmt.Sprintf(format, args...), l.flags, l.Err.Texts())
+		l.T.Fatalf(format, args...)
 	}
 }
 
@@ -93,6 +93,11 @@ func (l *soaked) live(t *testing.T, goesOn func() bool) {
 		l.flags += " " + l.pick("", flag)
 	}
 	l.Box = box.Boot(t, l.flags, box.Helper("catch", fmt.Sprintf("http:127.0.0.1:%d", l.port))...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("-seed=%d: %s\n%v\n%+v", *seed, l.flags, l.Err.Texts(), l.Gauge())
+		}
+	})
 	l.Out.Next("ready")
 	l.base = l.Gauge()
 	for i := range 3 { // the load; the first connection stays open
@@ -133,11 +138,9 @@ func soon(holds func() bool) bool {
 	return true
 }
 
-// check wants lameduck to use no more than its base line; zombies and descriptors may be more for a while.
+// check wants lameduck to use no more than its base line, soon: zombies and descriptors may be more for a while.
 func (l *soaked) check() {
-	var now box.Gauge
-	isWell := soon(func() bool { now = l.Gauge(); return !now.Grown(l.base) })
-	l.must(isWell, "%+v, was %+v", now, l.base)
+	l.must(soon(func() bool { return !l.Gauge().Grown(l.base) }), "more than %+v", l.base)
 }
 
 // act does one thing at random and checks that no resource has leaked.
