@@ -78,14 +78,8 @@ func TestHoldFullPids(t *testing.T) {
 	// GODEBUG keeps catch from executing itself again, during which PID 1's environment cannot be read.
 	s := box.Setup{Faults: group.fault(), Env: []string{"GODEBUG=asyncpreemptoff=1"}}
 	b := s.Start(t, append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("catch")...)...)
-	b.Ready()
-	b.Err.Wait("holding 2 s")
-	group.limit(t, 1, "pids.max")
-	b.Out.Wait("hook exited 0")
-	b.Exit()
-	if r := b.Report(); r.Ended != "no_listener" || r.HeldMS < 2000 {
-		t.Errorf("report %+v", r)
-	}
+	b.Acts = map[string]func(){"fill": func() { group.limit(t, 1, "pids.max") }}
+	b.Play("ready / err holding 2 s / fill / hook exited 0 / > exit 7 / exits 7 / ended no_listener")
 }
 
 // TestForkBomb: the stop is in time beside a fork bomb, bounded by a cgroup or by the user's

@@ -57,17 +57,21 @@ func TestPoor(t *testing.T) {
 // asks asks for health.
 const asks = `bash -c "exec 3<>/dev/tcp/127.0.0.1/9000; printf \"GET / HTTP/1.1\\r\\n\\r\\n\" >&3; cat <&3"`
 
-// brokenSocket has a program write its errors to a socket that is full, or has no reader.
-const brokenSocket = `
-import os, socket, sys
-ours, reader = socket.socketpair()
-reader.set_inheritable(True)
+// broken has a program write its errors to a pipe or a socket that is full, or has no reader.
+const broken = `
+import os, signal, socket, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+how, what = sys.argv[1:3]
+reader, ours = os.pipe() if what == "pipe" else [s.detach() for s in socket.socketpair()]
+os.set_blocking(ours, False)
 try:
-    while sys.argv[1] == "full": ours.send(bytes(1000), socket.MSG_DONTWAIT)
+    while how == "full": os.write(ours, bytes(1000))
 except BlockingIOError: pass
-if sys.argv[1] == "closed": reader.close()
-os.dup2(ours.fileno(), 2)
-os.execvp(sys.argv[2], sys.argv[2:])`
+os.set_blocking(ours, True)
+if how == "full": os.set_inheritable(reader, True)
+else: os.close(reader)
+os.dup2(ours, 2)
+os.execvp(sys.argv[3], sys.argv[3:])`
 
 // TestStderr: no failure of standard error delays a stop. The SIGPIPE of lameduck's own
 // write is not passed on to the command; a SIGPIPE from another process is. (Once a WINCH is passed on, lameduck
@@ -75,10 +79,10 @@ os.execvp(sys.argv[2], sys.argv[2:])`
 func TestStderr(t *testing.T) {
 	for _, c := range box.Table(`
 		case          | needs   | faults    | line
-		full pipe     |         |           | sh -c 'mkfifo p; exec 3<>p 2>p; head -c 65536 /dev/zero >&2; exec "$@"' sh
-		closed pipe   | bash    |           | bash -c 'exec 2> >(:); wait $!; exec "$@"' bash
-		full socket   | python3 |           | python3 -c SOCKET full
-		closed socket | python3 |           | python3 -c SOCKET closed
+		full pipe     | python3 |           | BROKEN full pipe
+		closed pipe   | python3 |           | BROKEN closed pipe
+		full socket   | python3 |           | BROKEN full socket
+		closed socket | python3 |           | BROKEN closed socket
 		dev full      |         |           | sh -c 'exec "$@" 2>/dev/full' sh
 		full disk     |         |           | sh -c 'mount -t tmpfs -o nr_blocks=1 tmpfs /mnt; exec 2>/mnt/log; head -c 65536 /dev/zero >&2; exec "$@"' sh
 		no descriptor |         | no-stderr |
@@ -86,7 +90,7 @@ func TestStderr(t *testing.T) {
 		c["line"] += " LAMEDUCK -d 1 --log-level=debug CATCH"
 		c["session"] = "ready" + strings.Repeat(" / WINCH / got WINCH", 100) +
 			" / TERM / got TERM / WINCH / got WINCH / PIPE / got PIPE / > exit 7 / exits 7 / once got PIPE"
-		c.Play(t, map[string][]string{"SOCKET": {brokenSocket}})
+		c.Play(t, map[string][]string{"BROKEN": {"python3", "-c", broken}})
 	}
 }
 

@@ -1,20 +1,17 @@
 package stop_test
 
 import (
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// factsScript prints what a shell has inherited.
-const factsScript = `echo "dir $(pwd)"
+// facts prints what a shell has inherited.
+const facts = `
+echo "dir $(pwd)"
 echo "stdin $(readlink /proc/self/fd/0)"
-echo "foreign" $(ls -l /proc/$$/fd | grep -cE '/dev/zero|socket|anon_inode|alive')
-grep -E '^Sig(Ign|Blk)' /proc/$$/status | tr -d '\t'
+echo "foreign" $(ls -l /proc/$$/fd | grep -cE "/dev/zero|socket|anon_inode|alive")
+grep -E "^Sig(Ign|Blk)" /proc/$$/status | tr -d "\t"
 echo "var $VAR"
 `
 
@@ -25,32 +22,19 @@ const handlerScript = `trap 'echo told' USR2; trap 'exit 7' TERM; echo ready $$;
 // the other descriptors, LAMEDUCK_PID and LAMEDUCK_SIGNAL. A relative path starts at
 // lameduck's first working directory. The program can signal the command.
 func TestOnStopSees(t *testing.T) {
-	for _, program := range []string{"./on-stop", "on-stop"} {
-		t.Run(strings.Replace(program, "/", " ", 1), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			script := "#!/bin/sh\n" + factsScript +
-				"echo \"env $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\nkill -USR2 $LAMEDUCK_PID\n"
-			testutil.Must(0, os.WriteFile(dir+"/on-stop", []byte(script), 0o755))
-			b := box.Setup{
-				Faults: "ignore=HUP",
-				Env: []string{"VAR=x y", "PATH=.:" + os.Getenv("PATH"), "LAMEDUCK_PID=1", "LAMEDUCK_ON_STOP=" + program +
-					` 'a  b' "c'd" e\ f`},
-				Change: func(cmd *exec.Cmd) {
-					cmd.Dir, cmd.ExtraFiles = dir, []*os.File{testutil.Must(os.Open("/dev/zero"))}
-				},
-			}.Boot(t, "--grace-period=30 --alive-file=alive --health="+box.FreeAddr(), "sh", "-c", factsScript+handlerScript)
-			pid := strings.TrimPrefix(b.Out.Wait("ready").Text, "ready ")
-			own := b.Out.Texts()
-			b.Stop()
-			b.WantExit(7)
-			b.Out.Want(append(own, own[0], "stdin /dev/null", "foreign 0", own[3], own[4], own[5], "env "+pid+" TERM", "[a  b]",
-				"[c'd]", "[e f]", "told")...)
-			if own[0] != "dir "+dir || own[2] == "foreign 0" || !strings.HasSuffix(own[4], "1") {
-				t.Errorf("the command printed %v", own)
-			}
-			b.WantWarning("")
-		})
+	const onStop = facts + `echo "env $((LAMEDUCK_PID - $(cat pid))) $LAMEDUCK_SIGNAL"; for i; do echo "[$i]"; done; kill -USR2 $LAMEDUCK_PID`
+	for _, c := range box.Table(`
+		case      | session
+		./on-stop | dir DIR / stdin pipe: / foreign 1 / SigBlk:0000000000000000 / SigIgn:0000000000000001 / var x y / ready / TERM / dir DIR
+			/ stdin /dev/null / foreign 0 / SigBlk:0000000000000000 / SigIgn:0000000000000001 / var x y / env 0 TERM / [a  b] / [e f] / told / exits 7 / warns
+		on-stop   | ready / TERM / dir DIR / env 0 TERM / told / exits 7 / warns
+	`) {
+		c["faults"] = "ignore=HUP"
+		c["env"] = "PATH=.:/usr/bin:/bin LAMEDUCK_PID=1 'VAR=x y' 'ON_STOP=#!/bin/sh" + onStop + "'"
+		c["line"] = `sh -c 'printf %s "$ON_STOP" >on-stop; chmod +x on-stop; exec 3</dev/zero; exec "$@"' sh LAMEDUCK --grace-period=30 --alive-file=alive ` +
+			`--health=127.0.0.1:9000 --on-stop='` + c["case"] + ` "a  b" e\ f' FACTS`
+		c["on"] = "network"
+		c.Play(t, map[string][]string{"FACTS": {"sh", "-c", facts + "echo $$ >pid;" + handlerScript}})
 	}
 }
 
