@@ -63,19 +63,14 @@ func TestDropinMayNotSignal(t *testing.T) {
 			// may not signal the command that it has just started.
 			command := `trap go=1 USR2; kill -USR2 $PPID; until [ $go ]; do sleep 0.01; done
 				exec setpriv --reuid 65534 --clear-groups sh -c "echo ready; read x; exit 5"`
-			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "sh", "-c", command)
-			b.Ready()
-			b.Signal(sig.USR1)
-			code := 5
+			session := "ready / USR1 / > end / exits 5" // under tini the command outlives its init, and keeps the pipes open
 			switch {
 			case isLameduck(init):
-				b.Err.Wait("cannot send USR1 to the command: operation not permitted")
+				session = "ready / USR1 / err cannot send USR1 to the command: operation not permitted / > end / exits 5"
 			case name == "tini":
-				b.Err.Wait("Operation not permitted")
-				code = 1
+				session = "ready / USR1 / err Operation not permitted / > end / exits 1"
 			}
-			b.Send("end") // under tini the command outlives its init, and keeps the pipes open
-			b.WantExit(code)
+			box.Row{"on": "outside", "line": "setpriv --bounding-set -kill " + init + " -- sh -c '" + command + "'", "session": session}.Play(t, nil)
 		})
 	}
 }
