@@ -125,18 +125,6 @@ func (s Setup) Catch(t *testing.T, flags string, addresses ...string) *Box {
 	return b
 }
 
-// Boot starts lameduck as PID 1.
-func Boot(t *testing.T, flags string, command ...string) *Box {
-	t.Helper()
-	return Setup{}.Boot(t, flags, command...)
-}
-
-// Catch is Setup.Catch with lameduck as PID 1.
-func Catch(t *testing.T, flags string, addresses ...string) *Box {
-	t.Helper()
-	return Setup{}.Catch(t, flags, addresses...)
-}
-
 // Words splits a line at blanks. Single quotes keep blanks, and quotes in an argument.
 func Words(line string) (words []string) {
 	begun, quoted := false, false

@@ -33,9 +33,6 @@ var ports atomic.Int32
 // FreePort returns a port that no other test of the package uses.
 func FreePort() int { return int(20000 + ports.Add(1)) }
 
-// FreeAddr is FreePort on loopback.
-func FreeAddr() string { return fmt.Sprintf("127.0.0.1:%d", FreePort()) }
-
 // Get sends a request on a new connection, and returns the status code and the body,
 // "refused" or another error.
 func (n *Network) Get(address string) string {

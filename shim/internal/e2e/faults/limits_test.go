@@ -32,7 +32,7 @@ func TestFullPids(t *testing.T) {
 }
 
 func fillPids(t *testing.T, when, faults string, stuck bool) {
-	group, health := newCgroup(t, "pids"), box.FreeAddr()
+	group, health := newCgroup(t, "pids"), fmt.Sprintf("127.0.0.1:%d", box.FreePort())
 	r, w, err := os.Pipe()
 	testutil.Must(r, err)
 	t.Cleanup(func() { r.Close(); w.Close() })

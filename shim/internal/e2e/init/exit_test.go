@@ -41,7 +41,7 @@ func TestOddOrphans(t *testing.T) {
 func TestOrphanStorm(t *testing.T) {
 	script := []string{"sh", "-c", `echo calm; for n in 0 1 2 3 4 5 6 7 8 9; do read go; "$0"; echo round; done; exec "$@"`,
 		box.Assemble(t, "testdata/orphans.s")}
-	b := box.Boot(t, "", append(script, box.Helper("catch")...)...)
+	b := box.Setup{}.Boot(t, "", append(script, box.Helper("catch")...)...)
 	b.Out.Wait("calm")
 	before := b.Gauge()
 	for n := range 10 {

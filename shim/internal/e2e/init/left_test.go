@@ -231,7 +231,7 @@ func TestTrees(t *testing.T) {
 			if seed%4 == 3 {
 				flags += " --group"
 			}
-			b := box.Boot(t, flags, root.helper()...)
+			b := box.Setup{}.Boot(t, flags, root.helper()...)
 			for _, n := range all {
 				b.Out.Wait(n.Name + " up")
 			}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Catch(t,
+	b := box.Setup{}.Catch(t,
 		"--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
 	for i := range 100 {
 		b.Signal(sig.WINCH)
@@ -38,7 +38,7 @@ func TestOrphanWakes(t *testing.T) {
 	if !sigcatch.Direct {
 		t.Skip("on this kind of processor every signal passes through a thread of the runtime's")
 	}
-	b := box.Boot(t, "", "sh", "-c", `while read go && [ "$go" = go ]; do (: &)`+alone+`; echo gone; done; exit 7`)
+	b := box.Setup{}.Boot(t, "", "sh", "-c", `while read go && [ "$go" = go ]; do (: &)`+alone+`; echo gone; done; exit 7`)
 	testutil.Eventually(t, "lameduck sleeps", func() bool { return box.Sleeps(b.Pid()) })
 	before := box.Switches(b.Pid())
 	const orphans = 20

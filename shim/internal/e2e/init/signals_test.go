@@ -108,7 +108,7 @@ var stormy = catchable.Without(sig.SetOf(sig.TERM, sig.CHLD, sig.CONT))
 // afterwards.
 func TestSignalStorm(t *testing.T) {
 	t.Parallel()
-	b := box.Catch(t, "-d 1")
+	b := box.Setup{}.Catch(t, "-d 1")
 	var want []string
 	for s := range stormy.All {
 		want = append(want, "got "+s.String())
@@ -140,7 +140,7 @@ func TestSignalStorm(t *testing.T) {
 // command's exit.
 func TestHoldInStorm(t *testing.T) {
 	t.Parallel()
-	b := box.Catch(t, "-d 1 -r HUP:0,64:0")
+	b := box.Setup{}.Catch(t, "-d 1 -r HUP:0,64:0")
 	queue := unix.Rlimit{Cur: 1000, Max: 1000} // the limit counts per user: leave room for parallel tests
 	if err := unix.Prlimit(b.Pid(), unix.RLIMIT_SIGPENDING, &queue, nil); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestHoldInStorm(t *testing.T) {
 func TestQueued(t *testing.T) {
 	const sent = 500
 	for s := range sig.SetOf(32, 33, sig.RTMin, sig.RTMin+1).All { // Go's runtime blocks some of these
-		b := box.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), box.Binary, // lameduck passes 32 and 33 only with a rewrite
+		b := box.Setup{}.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), box.Binary, // lameduck passes 32 and 33 only with a rewrite
 			"--log-level=debug", "-r", fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000")
 		b.Err.Wait("ing: started")
 		for range sent {

@@ -92,7 +92,7 @@ func (l *soaked) live(t *testing.T, goesOn func() bool) {
 		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive", l.pick(health, passed)} {
 		l.flags += " " + l.pick("", flag)
 	}
-	l.Box = box.Boot(t, l.flags, box.Helper("catch", fmt.Sprintf("http:127.0.0.1:%d", l.port))...)
+	l.Box = box.Setup{}.Boot(t, l.flags, box.Helper("catch", fmt.Sprintf("http:127.0.0.1:%d", l.port))...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("-seed=%d: %s\n%v\n%+v", *seed, l.flags, l.Err.Texts(), l.Gauge())
