@@ -283,21 +283,6 @@ func (b *Box) Busy(quiet, every time.Duration, what func()) (last time.Time) {
 	return last
 }
 
-// WantOneLine wants a single line on standard error, with every text in it, and no output.
-func (b *Box) WantOneLine(texts ...string) {
-	b.T.Helper()
-	stdout, stderr := b.Out.All(), b.Messages()
-	if len(stderr) != 1 || len(stdout) > 0 {
-		b.T.Errorf("stdout: %v, stderr: %v, want one line on stderr", stdout, stderr)
-		return
-	}
-	for _, text := range texts {
-		if !strings.Contains(stderr[0], text) {
-			b.T.Errorf("stderr: %v, want %q", stderr[0], text)
-		}
-	}
-}
-
 // Addr returns the address of the box's server on a host.
 func (b *Box) Addr(host string) string { return net.JoinHostPort(host, b.Port) }
 

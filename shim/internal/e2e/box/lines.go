@@ -122,11 +122,3 @@ func (l *Lines) Texts() (texts []string) {
 	}
 	return texts
 }
-
-// Want wants exactly these lines so far.
-func (l *Lines) Want(want ...string) {
-	l.t.Helper()
-	if got := l.Texts(); !slices.Equal(got, want) {
-		l.t.Errorf("lines %q, want %q", got, want)
-	}
-}

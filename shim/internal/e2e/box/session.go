@@ -29,6 +29,7 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 //	err TEXT          waits for a line of lameduck's
 //	exits N           waits for the exit, and wants the code N, if there is one
 //	state S T         waits until the program, and its only child, is in a state of proc_pid_status(5)
+//	sleeps            waits until the program sleeps
 //	only              wants no line of the output but those of the steps before
 //	lasts TIME        wants the session to have lasted this long
 //	once TEXT         wants one line with TEXT so far, of the output or of lameduck's; "never TEXT" none
@@ -91,6 +92,8 @@ func (b *Box) Play(session string) {
 				AwaitState(b.T, b.Child(), child)
 			}
 			AwaitState(b.T, b.Pid(), own)
+		case step == "sleeps":
+			testutil.Eventually(b.T, "two seconds without a context switch", func() bool { return Sleeps(b.Pid()) })
 		case step == "only":
 			if lines := b.Out.Texts(); len(lines) != waited {
 				b.T.Errorf("lines %q, want %d", lines, waited)

@@ -167,14 +167,12 @@ func containerStop(t *testing.T, p *podman) {
 				t.Errorf("PID 1 is without %q: %s", c["shows"], text)
 			}
 			done := b.stop()
-			b.Out.Wait("got USR1")
-			b.Exit()
+			b.Play("got USR1 / > exit 7 / exits 7 / never got TERM")
 			done()
 			if r := b.Report(); r.Trigger != c["trigger"] || r.Ended != "elapsed" || r.HeldMS < 1000 || r.Signals() != "USR1" ||
 				r.ExitCode != 7 {
 				t.Errorf("report %+v", r)
 			}
-			b.Out.Want("ready", "got USR1")
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // cgroup is the directory of a control group; see cgroups(7).
@@ -36,11 +35,7 @@ func (c cgroup) limit(t *testing.T, value int, files ...string) {
 	t.Helper()
 	done := false
 	for _, file := range files {
-		path := filepath.Join(string(c), file)
-		if _, err := os.Stat(path); err == nil {
-			testutil.Must(0, os.WriteFile(path, []byte(strconv.Itoa(value)), 0))
-			done = true
-		}
+		done = os.WriteFile(filepath.Join(string(c), file), []byte(strconv.Itoa(value)), 0) == nil || done
 	}
 	if !done {
 		t.Fatalf("the cgroup has no %q", files)

@@ -14,13 +14,6 @@ func TestMain(m *testing.M) { box.Main(m, nil) }
 var trap = []string{"sh", "-c",
 	`trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG"; sleep 1000 & wait`}
 
-// wantStop wants a stop with a hold of one second.
-func wantStop(b *box.Box) {
-	b.T.Helper()
-	wantTERM(b, func() {})
-	b.Exit()
-}
-
 // wantTERM stops lameduck, calls during, and wants TERM to reach the command after a second.
 func wantTERM(b *box.Box, during func()) {
 	b.T.Helper()

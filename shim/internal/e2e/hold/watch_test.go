@@ -206,31 +206,29 @@ func TestWatchNothing(t *testing.T) {
 	t.Parallel()
 	n := box.NewNetwork(t)
 	w := startWatch(t, n, "--only-stops --grace-period=30")
-	const nothing = "lameduck: watch: nothing listens in this network namespace; looking on"
-	w.Out.Wait(nothing)
-	server := n.Neighbor(t)
-	n.Listen(t, "127.0.0.1:0")
-	shorts(server, "127.0.0.1") // for longer than a second
-	w.Out.Want(nothing)
-	w.Signal(sig.TERM)
-	server.Cmd.Process.Kill()
-	w.WantExit(0)
-	w.Out.Wait("the server's end: no request was cut, and no connection refused")
+	var server *box.Box
+	w.Acts = map[string]func(){
+		"serve": func() {
+			server = n.Neighbor(t)
+			n.Listen(t, "127.0.0.1:0")
+			shorts(server, "127.0.0.1") // for longer than a second
+		},
+		"die": func() { server.Play("KILL") },
+	}
+	w.Play("nothing listens in this network namespace; looking on / serve / only / TERM / die / " +
+		"the server's end: no request was cut, and no connection refused / exits 0")
 }
 
 // TestWatchHandler: watch says of a server that KILL will end it, if the server is PID 1 here and has no
 // handler for TERM.
 func TestWatchHandler(t *testing.T) {
 	t.Parallel()
-	for trap, lines := range map[string]int{"": 1, "trap : TERM": 0} {
+	for trap, said := range map[string]string{"": "once", "trap : TERM": "never"} {
 		n := box.NewNetwork(t)
 		file := testutil.Must(n.Listen(t, ":8080").(*net.TCPListener).File())
 		s := box.Setup{Network: n, Change: func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{file} }}
 		b := s.Start(t, "sh", "-c", trap+"\n\"$0\" watch >/dev/stderr & wait", box.Binary)
-		b.Err.Wait("; drained")
-		if n := strings.Count(strings.Join(b.Err.Texts(), " "), "the server is PID 1 and has no handler for TERM"); n != lines {
-			t.Errorf("%q: said %d times", trap, n)
-		}
+		b.Play("err ; drained / " + said + " the server is PID 1 and has no handler for TERM")
 	}
 }
 

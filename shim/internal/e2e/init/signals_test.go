@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -145,23 +144,14 @@ func TestHoldInStorm(t *testing.T) {
 	if err := unix.Prlimit(b.Pid(), unix.RLIMIT_SIGPENDING, &queue, nil); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	var senders sync.WaitGroup
-	for _, s := range []unix.Signal{unix.SIGHUP, 64} {
-		senders.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					unix.Kill(b.Pid(), s)
-				}
-			}
-		})
-	}
+	end := box.Repeat(time.Microsecond, func() {
+		for range 100 {
+			unix.Kill(b.Pid(), unix.SIGHUP)
+			unix.Kill(b.Pid(), 64)
+		}
+	})
 	b.WantHold(b.Stop(), time.Second, "elapsed")
-	close(done)
-	senders.Wait()
+	end()
 }
 
 // TestQueued: real-time signals are queued, so as many are passed on as were sent. The

@@ -92,14 +92,14 @@ func newSite(t *testing.T, name string) *site {
 	t.Cleanup(func() { server.Close() })
 	s.names = strings.NewReplacer("PORT", fmt.Sprint(s.port), "OTHER", fmt.Sprint(box.FreePort()), "DIR", s.dir,
 		"BACKEND", fmt.Sprint(l.Addr().(*net.TCPAddr).Port), "SELF", testutil.Must(os.Executable()))
-	files := os.DirFS("testdata")
-	fs.WalkDir(files, name, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	if name != "" {
+		testutil.Must(0, os.CopyFS(s.dir, os.DirFS("testdata/"+name)))
+	}
+	filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, _ error) error {
+		if text, err := os.ReadFile(path); err == nil {
+			testutil.WriteFile(t, path, s.names.Replace(string(text)))
 		}
-		to := filepath.Join(s.dir, strings.TrimPrefix(path, name))
-		os.MkdirAll(filepath.Dir(to), 0o755)
-		return os.WriteFile(to, []byte(s.names.Replace(string(testutil.Must(fs.ReadFile(files, path))))), 0o755)
+		return nil
 	})
 	return s
 }

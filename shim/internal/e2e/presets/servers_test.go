@@ -243,7 +243,6 @@ func TestPresetMemcached(t *testing.T) {
 // another init's name, and where /proc/PID/exe may not be read, by its command line. What wins over
 // auto, the golden scripts show.
 func TestAuto(t *testing.T) {
-	t.Parallel()
 	box.Needs(t, "haproxy")
 	dir := testutil.Must(os.MkdirTemp("", "auto"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -251,8 +250,9 @@ func TestAuto(t *testing.T) {
 	install := newSite(t, "haproxy").command("sh -c 'cd " + dir + "; install -m 711 $(command -v haproxy) haproxy; " + // executable, not readable
 		"install -m 644 DIR/conf conf; install -m 755 " + box.Binary + " tini'")
 	testutil.Must(0, install.Run())
-	b := box.Setup{Faults: "uid=65534", Init: dir + "/tini",
-		Env: []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_DELAY=3", "LAMEDUCK_GRACE_PERIOD=30"}}.
-		Boot(t, "", "sh", "-c", "echo ready; read go; cd "+dir+"; exec ./haproxy -db -f conf")
-	b.Play("ready / TERM / err holding / > go / exits 0 / ended elapsed USR1")
+	box.Row{
+		"faults": "uid=65534", "env": "LAMEDUCK_PRESET=auto LAMEDUCK_DELAY=3 LAMEDUCK_GRACE_PERIOD=30",
+		"line":    dir + "/tini sh -c 'echo ready; read go; cd " + dir + "; exec ./haproxy -db -f conf'",
+		"session": "ready / TERM / err holding / > go / exits 0 / ended elapsed USR1",
+	}.Play(t, nil)
 }

@@ -73,9 +73,7 @@ func TestReportForged(t *testing.T) {
 	b := box.Setup{Env: []string{"LAMEDUCK_LOG_FORMAT=text", "LAMEDUCK_ON_STOP='/no/such/" + forgery + "'",
 		"LAMEDUCK_WAIT_GONE=" + dir + "/" + forgery}}.
 		Catch(t, "--max-delay=0.5 --grace-period=30 --log-level=debug --termination-log="+dir+"/log")
-	b.Stop()
-	b.Out.Wait("got TERM")
-	b.Exit()
+	b.Play("TERM / got TERM / > exit 7 / exits 7")
 	lines := append(b.Err.Texts(), box.ReadLines(dir+"/log")...)
 	for _, line := range lines {
 		if line != quote.Line(line) || strings.HasPrefix(line, "lameduck: forged") {
