@@ -40,13 +40,13 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 	if when == "before the trigger" {
 		flags += " --on-stop=true" // cannot run
 	}
-	b := box.Setup{Faults: faults + group.fault(), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.Catch(t, flags)
+	b := box.Setup{Faults: faults + "cgroup=" + group, Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.Catch(t, flags)
 	before := box.Status(b.Pid(), "Threads")
 	fillAt := func(moment, answer string) {
 		if moment != when {
 			return
 		}
-		group.limit(t, 1, "pids.max")
+		limit(t, group, 1, "pids.max")
 		if stuck {
 			box.FillPipe(t, w)
 		} else {
@@ -76,9 +76,9 @@ func TestHoldFullPids(t *testing.T) {
 	group := newCgroup(t, "pids")
 	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
 	// GODEBUG keeps catch from executing itself again, during which PID 1's environment cannot be read.
-	s := box.Setup{Faults: group.fault(), Env: []string{"GODEBUG=asyncpreemptoff=1"}}
+	s := box.Setup{Faults: "cgroup=" + group, Env: []string{"GODEBUG=asyncpreemptoff=1"}}
 	b := s.Start(t, append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("catch")...)...)
-	b.Acts = map[string]func(){"fill": func() { group.limit(t, 1, "pids.max") }}
+	b.Acts = map[string]func(){"fill": func() { limit(t, group, 1, "pids.max") }}
 	b.Play("ready / err holding 2 s / fill / hook exited 0 / > exit 7 / exits 7 / ended no_listener")
 }
 
@@ -91,8 +91,8 @@ func TestForkBomb(t *testing.T) {
 		t.Run(bound, func(t *testing.T) {
 			if bound == "cgroup" {
 				group := newCgroup(t, "pids")
-				group.limit(t, 60, "pids.max")
-				bound = group.fault()
+				limit(t, group, 60, "pids.max")
+				bound = "cgroup=" + group
 			}
 			b := box.Setup{Faults: bound}.Boot(t, "-d 1", "bash", "-c", bomb)
 			b.Ready()
@@ -108,11 +108,11 @@ func TestForkBomb(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	group := newCgroup(t, "memory")
-	group.limit(t, 64<<20, "memory.limit_in_bytes", "memory.max")
-	os.WriteFile(string(group)+"/memory.swap.max", []byte("0"), 0) // if there is swap
+	limit(t, group, 64<<20, "memory.limit_in_bytes", "memory.max")
+	os.WriteFile(group+"/memory.swap.max", []byte("0"), 0) // if there is swap
 	const greedy = `trap 'echo got TERM; read x; exit 7' TERM; echo ready
 		(while :; do sh -c 'echo 1000 >/proc/$$/oom_score_adj; exec dd if=/dev/zero of=/dev/null bs=1G'; echo "hog $?"; done) & wait`
-	b := box.Setup{Faults: group.fault()}.Boot(t, "-d 1", "sh", "-c", greedy)
+	b := box.Setup{Faults: "cgroup=" + group}.Boot(t, "-d 1", "sh", "-c", greedy)
 	b.Out.WaitNth(3, "hog 137")
 	wantTERM(b, func() { b.Out.WaitNth(6, "hog 137") })
 	b.Out.WaitNth(9, "hog 137")
@@ -145,8 +145,8 @@ func TestLeast(t *testing.T) {
 func TestSecondStagePids(t *testing.T) {
 	group := newCgroup(t, "pids")
 	refused := 0
-	for limit := 6; ; limit++ {
-		group.limit(t, limit, "pids.max")
+	for most := 6; ; most++ {
+		limit(t, group, most, "pids.max")
 		script := fmt.Sprintf("echo $$ >%s/cgroup.procs; trap '' INT; exec %s --log-level=debug true", group, box.Binary)
 		cmd := exec.Command("sh", "-c", script)
 		out, _ := cmd.CombinedOutput()
@@ -158,8 +158,8 @@ func TestSecondStagePids(t *testing.T) {
 		case code == 125 && strings.Count(stderr, "\n") == 1: // no room for the fork
 		case code == 0 && refused > 0:
 			return
-		case code == 0, limit > 100, strings.Contains(stderr, "lameduck:"): // otherwise lameduck itself found no room
-			t.Fatalf("limit of %d processes: exit code %d after %d refusals, stderr: %s", limit, code, refused, stderr)
+		case code == 0, most > 100, strings.Contains(stderr, "lameduck:"): // otherwise lameduck itself found no room
+			t.Fatalf("limit of %d processes: exit code %d after %d refusals, stderr: %s", most, code, refused, stderr)
 		}
 	}
 }

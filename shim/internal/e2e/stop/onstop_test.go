@@ -44,7 +44,7 @@ func TestOnStopSees(t *testing.T) {
 // handle the signal and to no others: with --group a shell that waits for its child survives.
 func TestOnStop(t *testing.T) {
 	box.Sessions(t, map[string][]string{"HANDLES": {"sh", "-c", handlerScript}}, `
-	case      | faults    | line | session
+	case      | faults    | line | session | on
 	well      |           | LAMEDUCK --grace-period=30 --on-stop='sh -c "sleep 1; echo over"' HANDLES | ready / TERM / over / exits 7 / ended elapsed / warns
 	killed    |           | LAMEDUCK --grace-period=30 --on-stop='sh -c "kill -TERM $$"' HANDLES | ready / TERM / exits 7 / ended elapsed / warns was killed by TERM
 	missing   |           | LAMEDUCK --grace-period=30 --on-stop=/no/such/program HANDLES | ready / err cannot run / TERM / err cannot run / exits 7 / ended elapsed
@@ -55,14 +55,8 @@ func TestOnStop(t *testing.T) {
 	unhandled |           | LAMEDUCK -d 0.5 --on-stop=SIGUSR2 sh -c 'echo ready; exec sleep 1000' | ready / TERM / exits 143 / ended elapsed / warns does not handle USR2
 	a shell   |           | LAMEDUCK -d 0.5 --on-stop=SIGUSR2 sh -c '"$@"; exit' sh HANDLES | ready / TERM / exits 143 / ended elapsed / warns does not handle USR2
 	a group   |           | LAMEDUCK -d 0.5 -g --on-stop=SIGUSR2 sh -c 'trap "wait; exit 6" TERM; "$@"& wait' sh HANDLES | ready / TERM / told / exits 6 / ended elapsed / warns
-	`)
-}
-
-// TestOnStopKilled: an --on-stop that ignores signals is killed together with its children, which have the output
-// open, at the latest when lameduck exits. lameduck is not PID 1, so that the kernel kills no process then.
-func TestOnStopKilled(t *testing.T) {
-	box.Sessions(t, nil, `
-	on | line | session
-	outside | LAMEDUCK --grace-period=30 --on-stop='sh -c "trap \"\" TERM INT HUP; echo stubborn; sleep 1000 & while :; do wait; done"' CATCH | ready / TERM / stubborn / > exit 7 / exits 7 / warns still runs, and is killed
+	# One that ignores signals is killed together with its children, which have the output open, at the latest when
+	# lameduck exits. lameduck is not PID 1, so that the kernel kills no process then.
+	stubborn  |           | LAMEDUCK --grace-period=30 --on-stop='sh -c "trap \"\" TERM INT HUP; echo stubborn; sleep 1000 & while :; do wait; done"' CATCH | ready / TERM / stubborn / > exit 7 / exits 7 / warns still runs, and is killed | outside
 	`)
 }
