@@ -1,12 +1,10 @@
 package proc
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,41 +16,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-// Helpers change a whole process: the test binary runs once more, as "helper NAME ARG...".
-var helpers = map[string]func(args []string){
-	"hide":        helpHide,
-	"descriptors": helpDescriptors,
-	"release":     helpRelease,
-}
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "helper" {
-		helpers[os.Args[2]](os.Args[3:])
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-// raceInHaste saves each process a second at exit under the race detector.
-const raceInHaste = "GORACE=atexit_sleep_ms=0"
-
-// help runs a helper in the environment env, and returns its output. Under an emulator for
-// another kind of processor help skips the test: the kernel runs the emulator, and cannot
-// execute the test binary.
-func help(t *testing.T, env []string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("/proc/self/exe", append([]string{"helper"}, args...)...)
-	cmd.Env = append(slices.Clone(env), raceInHaste)
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, unix.ENOEXEC) {
-		t.Skip("cannot execute the test binary, which an emulator runs: ", err)
-	}
-	if err != nil {
-		t.Fatalf("helper %v: %v: %s", args, err, out)
-	}
-	return string(out)
-}
 
 func TestCandidates(t *testing.T) {
 	for _, cells := range tables.Rows(`
@@ -129,68 +92,6 @@ func TestReadStage(t *testing.T) {
 	if got := readStage(from, time.Hour); string(got) != "\x01\x02\x01" {
 		t.Errorf("a stage that fails: %q", got)
 	}
-}
-
-// TestHideGoEnv: the second execution goes without the variables of Go's runtime, keeps the
-// arguments, and still has all variables for the command.
-func TestHideGoEnv(t *testing.T) {
-	env := "GODEBUGX=1 \x010:A=1 GODEBUG=x=1 GOTRACEBACK=all GOMAXPROCS=2 GOMEMLIMIT=1GiB GOGC=off " + raceInHaste
-	hidden := "GODEBUGX=1 \x010:A=1 \x012:GODEBUG=x=1 \x013:GOTRACEBACK=all \x014:GOMAXPROCS=2 \x015:GOMEMLIMIT=1GiB " +
-		"\x016:GOGC=off " + raceInHaste
-	want := fmt.Sprintf("runtime has [%s]; command gets [%s]; args [a b]", hidden, env)
-	if got := help(t, strings.Fields(env), "hide", "a", "b"); got != want {
-		t.Errorf("got %q\nwant %q", got, want)
-	}
-}
-
-func helpHide(args []string) {
-	HideGoEnv()
-	fmt.Printf("runtime has %v; command gets %v; args %v", os.Environ(), Environ(), args)
-}
-
-// TestCheckDescriptors: four free descriptors are enough; with fewer the error has their
-// number. No descriptor is kept.
-func TestCheckDescriptors(t *testing.T) {
-	for free, want := range map[string]string{
-		"0": "4 free file descriptors are needed, but only 0 are available: raise the limit of open files (RLIMIT_NOFILE)",
-		"3": "4 free file descriptors are needed, but only 3 are available: raise the limit of open files (RLIMIT_NOFILE)",
-		"4": "<nil>",
-	} {
-		if got := help(t, nil, "descriptors", free); got != want+", kept: false" {
-			t.Errorf("with %s free: %s, want %s", free, got, want)
-		}
-	}
-}
-
-// helpDescriptors leaves as many free descriptors as args say.
-func helpDescriptors(args []string) {
-	lowest, free := testutil.LowestFree(), uint64(0)
-	fmt.Sscan(args[0], &free)
-	limit := unix.Rlimit{Cur: uint64(lowest) + free, Max: 100}
-	testutil.Must(0, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
-	err := checkDescriptors()
-	limit.Cur = limit.Max
-	testutil.Must(0, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
-	fmt.Printf("%v, kept: %v", err, testutil.LowestFree() != lowest)
-}
-
-// TestReleaseInherited: inherited descriptors are closed, our own stay, and Go's timers still
-// work.
-func TestReleaseInherited(t *testing.T) {
-	if got, want := help(t, nil, "release"), "inherited: bad file descriptor, ours: <nil>, in /"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func helpRelease([]string) {
-	<-time.After(1)  // makes the runtime open its epoll
-	const high = 300 // a number that is not assigned again when closed
-	ours := testutil.Must(unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high))
-	inherited := testutil.Must(unix.FcntlInt(0, unix.F_DUPFD, high))
-	new(Processes).ReleaseInherited()
-	dir, _ := os.Getwd()
-	<-time.After(time.Millisecond)
-	fmt.Printf("inherited: %v, ours: %v, in %s", unix.Close(inherited), unix.Close(ours), dir)
 }
 
 // TestFind: Find has the error of Start, and runs nothing.

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -28,21 +29,22 @@ type Box struct {
 	Cmd      *exec.Cmd
 	Stdin    io.WriteCloser
 	Out, Err *Lines
-	TTY      *os.File // the keyboard's side of a terminal
-	Port     string   // of the first server of the catch helper
+	TTY      *os.File          // the keyboard's side of a terminal
+	Port     string            // of the first server of the catch helper
+	Acts     map[string]func() // what a session may name; see Play
 	network  *Network
 }
 
 // Setup says how a program is started. The zero value is PID 1 of new namespaces.
 type Setup struct {
-	Faults  string              // see stage
-	Env     []string            // beside PATH; lameduck writes JSON
-	Init    string              // a program in place of lameduck
-	Network *Network            // nil: the network of all tests of the package
-	Bare    bool                // without a helper that mounts /proc: faster
-	Outside bool                // an ordinary process
-	Change  func(cmd *exec.Cmd) // called before the start
-	tty     bool                // a terminal in place of pipes
+	Faults   string              // see stage
+	Env      []string            // beside PATH; lameduck writes JSON
+	Init     string              // a program in place of lameduck
+	Network  *Network            // nil: the network of all tests of the package
+	Bare     bool                // without a helper that mounts /proc: faster
+	Outside  bool                // an ordinary process
+	Change   func(cmd *exec.Cmd) // called before the start
+	Terminal bool                // a new terminal in place of pipes
 }
 
 // Needs skips a test where one of the programs is not installed.
@@ -73,7 +75,7 @@ func Helper(name string, args ...string) []string {
 // Start starts a program.
 func (s Setup) Start(t *testing.T, words ...string) *Box {
 	t.Helper()
-	attr := &syscall.SysProcAttr{Setsid: s.Outside || s.tty, Setctty: s.tty}
+	attr := &syscall.SysProcAttr{Setsid: s.Outside || s.Terminal, Setctty: s.Terminal}
 	if !s.Outside {
 		netns.Need(t)
 		attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
@@ -88,7 +90,7 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	b.Cmd.SysProcAttr = attr
 	b.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "LAMEDUCK_LOG_FORMAT=json"},
 		s.Env...)
-	if s.tty {
+	if s.Terminal {
 		tty := b.openTerminal()
 		defer tty.Close()
 	} else {
@@ -108,25 +110,10 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	return b
 }
 
-// Lameduck returns the command line of lameduck with flags and a command.
-func Lameduck(flags string, command ...string) []string {
-	words := append([]string{Binary}, Words(flags)...)
-	if len(command) > 0 {
-		words = append(words, "--")
-	}
-	return append(words, command...)
-}
-
-// Boot starts lameduck with flags and a command.
+// Boot starts lameduck, or another init, with flags and a command.
 func (s Setup) Boot(t *testing.T, flags string, command ...string) *Box {
 	t.Helper()
-	if s.Init != "" {
-		return s.Start(t, append(append([]string{s.Init}, Words(flags)...), command...)...)
-	}
-	if _, err := os.Stat(Binary); err != nil {
-		t.Fatalf("%v: make build first", err)
-	}
-	return s.Start(t, Lameduck(flags, command...)...)
+	return s.Start(t, slices.Concat([]string{cmp.Or(s.Init, Binary)}, Words(flags), command)...)
 }
 
 // Catch starts lameduck with flags and the catch helper, and waits until the helper is
@@ -136,18 +123,6 @@ func (s Setup) Catch(t *testing.T, flags string, addresses ...string) *Box {
 	b := s.Boot(t, flags, Helper("catch", addresses...)...)
 	b.Ready()
 	return b
-}
-
-// Boot starts lameduck as PID 1.
-func Boot(t *testing.T, flags string, command ...string) *Box {
-	t.Helper()
-	return Setup{}.Boot(t, flags, command...)
-}
-
-// Catch is Setup.Catch with lameduck as PID 1.
-func Catch(t *testing.T, flags string, addresses ...string) *Box {
-	t.Helper()
-	return Setup{}.Catch(t, flags, addresses...)
 }
 
 // Words splits a line at blanks. Single quotes keep blanks, and quotes in an argument.
@@ -308,21 +283,6 @@ func (b *Box) Busy(quiet, every time.Duration, what func()) (last time.Time) {
 	return last
 }
 
-// WantOneLine wants a single line on standard error, with every text in it, and no output.
-func (b *Box) WantOneLine(texts ...string) {
-	b.T.Helper()
-	stdout, stderr := b.Out.All(), b.Messages()
-	if len(stderr) != 1 || len(stdout) > 0 {
-		b.T.Errorf("stdout: %v, stderr: %v, want one line on stderr", stdout, stderr)
-		return
-	}
-	for _, text := range texts {
-		if !strings.Contains(stderr[0], text) {
-			b.T.Errorf("stderr: %v, want %q", stderr[0], text)
-		}
-	}
-}
-
 // Addr returns the address of the box's server on a host.
 func (b *Box) Addr(host string) string { return net.JoinHostPort(host, b.Port) }
 
@@ -338,12 +298,6 @@ func (b *Box) ShortConn(host string) {
 	c := b.Dial(host)
 	c.Ask("hello")
 	c.Close()
-}
-
-// CloseOutput closes the reading end of the program's standard output.
-func (b *Box) CloseOutput() {
-	b.Out.from.Close()
-	<-b.Out.EOF
 }
 
 // Get sends a request to an address of the box's network; see Network.Get.

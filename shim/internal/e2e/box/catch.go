@@ -125,10 +125,12 @@ func openConn(address string) net.Conn {
 // serve replies to lines at an address: of TCP, or of another network if the address begins
 // with its name and a colon, and to datagrams. Sockets of other kinds do not answer: "elsewhere" is a server in
 // another network namespace, "client" has sockets that serve nobody,
-// and "fd" is a server on an inherited descriptor.
+// and "fd" is a server on an inherited descriptor. For "http", "http1" and "h2" see serveWeb.
 func (c *catcher) serve(address string) {
 	kind, rest, _ := strings.Cut(address, ":")
 	switch kind {
+	case "http", "http1", "h2":
+		go serveWeb(testutil.Must(net.Listen("tcp", rest)), kind)
 	case "unix":
 		go c.answer(testutil.Must(net.Listen("unix", rest)))
 	case "udp":

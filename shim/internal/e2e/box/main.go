@@ -3,6 +3,7 @@ package box
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,7 +19,10 @@ import (
 // this package's, or one of own.
 func Main(m *testing.M, own map[string]func(args []string)) {
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
-		runHelper(os.Args[2], os.Args[3:], own)
+		helpers := map[string]func(args []string){"stage": stage, "catch": catch}
+		maps.Copy(helpers, own)
+		helpers[os.Args[2]](os.Args[3:])
+		os.Exit(0)
 	}
 	if signal.Ignored(unix.SIGHUP) { // under nohup(1); a program inherits an ignored signal, and no handler
 		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
@@ -43,23 +47,6 @@ func restoreSpawned() {
 			unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 		}
 	}
-}
-
-// runHelper runs a helper, and does not return.
-func runHelper(name string, args []string, own map[string]func(args []string)) {
-	switch name {
-	case "stage":
-		stage(args[0], args[1:])
-	case "catch":
-		catch(args)
-	case "web":
-		serveWeb(args)
-	}
-	if own[name] == nil {
-		Die(fmt.Errorf("unknown helper %q", name))
-	}
-	own[name](args)
-	os.Exit(0)
 }
 
 // Die ends a helper with 99 if err is not nil.

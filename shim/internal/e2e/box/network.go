@@ -89,10 +89,10 @@ func (n *Network) Dial(t *testing.T, address string) *Client {
 }
 
 // Listen returns a listener in the network, which accepts nothing.
-func (n *Network) Listen(t *testing.T) net.Listener {
+func (n *Network) Listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	var l net.Listener
-	n.Do(func() { l = testutil.Must(net.Listen("tcp", "127.0.0.1:0")) })
+	n.Do(func() { l = testutil.Must(net.Listen("tcp", address)) })
 	t.Cleanup(func() { l.Close() })
 	return l
 }

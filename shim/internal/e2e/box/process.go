@@ -47,24 +47,36 @@ func AwaitState(t *testing.T, pid int, state string) {
 	})
 }
 
-// Signals returns a set of signals from a process's status, such as SigIgn.
-func Signals(pid int, field string) sig.Set { return ParseSignals(Status(pid, field)) }
-
 // ParseSignals parses a set of signals of proc_pid_status(5).
 func ParseSignals(text string) sig.Set {
 	bits, _ := strconv.ParseUint(text, 16, 64)
 	return sig.Set(bits)
 }
 
-// RSS returns a process's anonymous resident memory in KiB.
-func RSS(pid int) int {
-	kib, _ := strconv.Atoi(strings.TrimSuffix(Status(pid, "RssAnon"), " kB"))
-	return kib
+// Gauge is what a process uses.
+type Gauge struct {
+	Descriptors, Zombies, KiB int // KiB of anonymous resident memory
+	Threads                   string
 }
 
-// Heap is by how many KiB lameduck's memory may grow: Go's runtime lets 4 MiB pile up
-// before the first garbage collection.
-const Heap = 6 << 10
+// Gauge gauges lameduck.
+func (b *Box) Gauge() (g Gauge) {
+	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.Pid()))
+	g = Gauge{Descriptors: len(fds), Threads: Status(b.Pid(), "Threads")}
+	fmt.Sscan(Status(b.Pid(), "RssAnon"), &g.KiB)
+	for _, child := range Children(b.Pid()) {
+		if strings.HasPrefix(Status(child, "State"), "Z") {
+			g.Zombies++
+		}
+	}
+	return g
+}
+
+// Grown reports whether a process uses more than before. Go's runtime lets 4 MiB pile up before the first
+// garbage collection.
+func (g Gauge) Grown(before Gauge) bool {
+	return g.Descriptors > before.Descriptors || g.Zombies > 0 || g.Threads != before.Threads || g.KiB > before.KiB+6<<10
+}
 
 // Switches returns how often each thread of a process has given up or lost the processor; see
 // proc_pid_status(5).

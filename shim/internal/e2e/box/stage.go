@@ -3,6 +3,7 @@ package box
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
@@ -15,10 +16,14 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// stage sets up the faults for the first process of new namespaces, separated by commas,
-// and executes the program of args as that process.
-func stage(list string, args []string) {
-	runtime.LockOSThread() // many faults belong to one thread
+// stage sets up the faults for the first process of new namespaces, separated by commas in
+// the first of args, and executes the program of the others as that process.
+func stage(args []string) {
+	list, args := args[0], args[1:]
+	runtime.LockOSThread()              // many faults belong to one thread
+	path, err := exec.LookPath(args[0]) // lameduck's: make build first
+	Die(err)
+	args[0] = path
 	Die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	Die(unix.Mount("proc", "/proc", "proc", 0, ""))
 	env := os.Environ()

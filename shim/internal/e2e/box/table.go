@@ -1,6 +1,7 @@
 package box
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
@@ -10,9 +11,9 @@ import (
 type Row map[string]string
 
 // Table reads a table: a line with the names of its columns, and a line for each row, with
-// "|" between the cells.
+// "|" between the cells. A line that begins with "/" goes on with the row above.
 func Table(text string) (rows []Row) {
-	all := tables.Rows(text)
+	all := tables.Rows(regexp.MustCompile(`\n\s*/ `).ReplaceAllString(text, " / "))
 	for _, cells := range all[1:] {
 		row := Row{}
 		for i, cell := range cells {

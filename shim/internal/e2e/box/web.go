@@ -11,12 +11,9 @@ import (
 	"time"
 )
 
-// serveWeb is the catch helper with a web server, which replies "mine", after the time ?wait=DUR, and ?size=N more bytes, and
-// speaks HTTP/1 and HTTP/2 without TLS, or the one that the second argument names: "HTTP/2".
-func serveWeb(args []string) {
-	address, speaks := args[0], strings.Join(args[1:], "")
-	listener, err := net.Listen("tcp", address)
-	Die(err)
+// serveWeb replies "mine" on a listener, after the time ?wait=DUR, and ?size=N more bytes, and speaks HTTP/1 ("http1"),
+// HTTP/2 without TLS ("h2"), or both.
+func serveWeb(listener net.Listener, speaks string) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
@@ -25,10 +22,9 @@ func serveWeb(args []string) {
 		io.WriteString(w, "mine\n"+strings.Repeat("x", size))
 	})
 	site := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
-	site.Protocols.SetHTTP1(speaks != "HTTP/2")
-	site.Protocols.SetUnencryptedHTTP2(speaks != "HTTP/1")
-	go site.Serve(listener)
-	catch(nil)
+	site.Protocols.SetHTTP1(speaks != "h2")
+	site.Protocols.SetUnencryptedHTTP2(speaks != "http1")
+	site.Serve(listener)
 }
 
 // ports counts the ports given out, all below the ephemeral ports.
@@ -36,9 +32,6 @@ var ports atomic.Int32
 
 // FreePort returns a port that no other test of the package uses.
 func FreePort() int { return int(20000 + ports.Add(1)) }
-
-// FreeAddr is FreePort on loopback.
-func FreeAddr() string { return fmt.Sprintf("127.0.0.1:%d", FreePort()) }
 
 // Get sends a request on a new connection, and returns the status code and the body,
 // "refused" or another error.
@@ -60,9 +53,9 @@ func (n *Network) Get(address string) string {
 	return head[9:12] + " " + strings.TrimSpace(body)
 }
 
-// Accepts reports whether a connection to addr succeeds.
-func Accepts(addr string) bool {
-	conn, err := net.Dial("tcp", addr)
+// Accepts reports whether a connection to an address of the network succeeds.
+func Accepts(n *Network, address string) bool {
+	conn, err := n.Connect(address)
 	if err == nil {
 		conn.Close()
 	}

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
@@ -168,14 +167,12 @@ func containerStop(t *testing.T, p *podman) {
 				t.Errorf("PID 1 is without %q: %s", c["shows"], text)
 			}
 			done := b.stop()
-			b.Out.Wait("got USR1")
-			b.Exit()
+			b.Play("got USR1 / > exit 7 / exits 7 / never got TERM")
 			done()
 			if r := b.Report(); r.Trigger != c["trigger"] || r.Ended != "elapsed" || r.HeldMS < 1000 || r.Signals() != "USR1" ||
 				r.ExitCode != 7 {
 				t.Errorf("report %+v", r)
 			}
-			b.Out.Want("ready", "got USR1")
 		})
 	}
 }
@@ -190,26 +187,15 @@ func containerTerminal(t *testing.T, p *podman) {
 	for _, image := range []string{"localhost/lameduck", byInit} {
 		flags := "-t -e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 " + image
 		name, call := p.command(append(box.Words(flags), catch...)...)
-		s := box.OnTerminal(t, false, call...)
-		s.WaitFor("ready")
-		s.Type(box.CtrlC)
-		s.WaitFor("got INT")
-		pty.Setsize(s.TTY, &pty.Winsize{Rows: 30, Cols: 100})
-		s.WaitFor("got WINCH")
-		s.Type(box.CtrlZ)
-		s.WaitFor("got TSTP")
-		p.call(t, "kill", "-s", "TERM", name)
-		s.WaitFor("holding")
-		s.Type(box.CtrlC) // for the command; the hold goes on
-		s.WaitFor("got INT")
-		p.call(t, "kill", "-s", "INT", name) // ends the hold
-		s.WaitFor("got USR1")
-		s.Type("exit 7\n")
-		s.WantExit(7)
-		for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
-			if got := s.Out.Count(text); got != n {
-				t.Errorf("%q appears %d times, want %d", text, got, n)
-			}
+		s := box.Setup{Outside: true, Terminal: true}.Start(t, call...)
+		s.Acts = map[string]func(){
+			"kill TERM": func() { p.call(t, "kill", "-s", "TERM", name) },
+			"kill INT":  func() { p.call(t, "kill", "-s", "INT", name) },
+		}
+		s.Play("ready / ^C / got INT / resize / got WINCH / ^Z / got TSTP / kill TERM / holding / " +
+			"^C / got INT / kill INT / got USR1 / > exit 7 / exits 7 / once got TSTP / once got USR1 / never got TERM")
+		if n := s.Out.Count("got INT"); n != 2 { // the first INT of the hold is the command's alone
+			t.Errorf("got INT %d times", n)
 		}
 	}
 }
@@ -258,38 +244,19 @@ func containerHook(t *testing.T, p *podman) {
 	holder.Exit()
 }
 
-// containerCloseIdle: containerd's default profile forbids --close-idle, with a warning; with the
-// profile of the examples, which is that and pidfd_getfd, all kept connections are closed.
+// containerCloseIdle: with the seccomp profile of the examples, which is containerd's default and pidfd_getfd, all
+// kept connections are closed. What the default comes to, TestRefused shows.
 func containerCloseIdle(t *testing.T, p *podman) {
-	ours := testutil.Path("docs/examples/kubernetes/seccomp/lameduck.json")
-	text := string(testutil.Must(os.ReadFile(ours)))
-	const getfd = `"pidfd_getfd",`
-	if strings.Count(text, getfd) != 1 {
-		t.Fatalf("%s does not have %s once", ours, getfd)
-	}
-	without := t.TempDir() + "/default.json"
-	box.Die(os.WriteFile(without, []byte(strings.Replace(text, getfd, "", 1)), 0o644))
-	const refused = "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: the seccomp profile forbids"
-	for profile, warning := range map[string]string{without: refused, ours: ""} {
-		t.Run(profile, func(t *testing.T) {
-			t.Parallel()
-			c := p.catch(t, box.NewNetwork(t), "--network host --user=65534:65534 "+confined+" --security-opt=seccomp="+profile+
-				" localhost/lameduck --until=quiet --close-idle --quiet-for=3 --grace-period=40 --", "127.0.0.1:0")
-			allClosed := c.Talkers(6)
-			done, reason, closed := c.stop(), "quiet", 6
-			if warning != "" {
-				reason, closed = "interrupt", 0
-				c.Err.Wait(warning)
-				p.call(t, "kill", "-s", "INT", c.name)
-			}
-			c.Out.Wait("got TERM")
-			c.Exit()
-			allClosed()
-			done()
-			c.WantWarning(warning)
-			if r := c.Report(); r.Ended != reason || r.ClosedIdle != closed {
-				t.Errorf("report %+v, want %s and %d closed connections", r, reason, closed)
-			}
-		})
+	profile := testutil.Path("docs/examples/kubernetes/seccomp/lameduck.json")
+	c := p.catch(t, box.NewNetwork(t), "--network host --user=65534:65534 "+confined+" --security-opt=seccomp="+profile+
+		" localhost/lameduck --until=quiet --close-idle --quiet-for=3 --grace-period=40 --", "127.0.0.1:0")
+	allClosed, done := c.Talkers(6), c.stop()
+	c.Out.Wait("got TERM")
+	c.Exit()
+	allClosed()
+	done()
+	c.WantWarning("")
+	if r := c.Report(); r.Ended != "quiet" || r.ClosedIdle != 6 {
+		t.Errorf("report %+v, want quiet and 6 closed connections", r)
 	}
 }

@@ -77,6 +77,14 @@ var programs = map[string]string{
 		[ "${parent#PPid:?}" = $PPID ] || exit 0
 		while [ -e /proc/$orphan ]; do sleep 0.01; done
 		echo adopted`,
+	"group": `#!/bin/sh
+		mkfifo $D/ready
+		trap 'echo first; [ $1 ] || kill $child; wait; rm $D/ready; exit 5' USR1
+		(trap 'echo second; exit' USR1; trap exit TERM; echo >$D/ready; while :; do sleep 0.01; done) &
+		child=$!
+		read ready <$D/ready
+		kill -USR1 $PPID
+		wait`,
 	"leftover": `#!/bin/sh
 		mkfifo $D/ready
 		(trap 'echo got TERM' TERM; trap 'echo got USR1' USR1; trap exit 64

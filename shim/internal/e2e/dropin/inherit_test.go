@@ -3,10 +3,9 @@ package dropin_test
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -17,36 +16,47 @@ import (
 // and ignored signals of the init. dumb-init resets all of them but ignored real-time signals.
 func TestDropinInheritsSignals(t *testing.T) {
 	box.Needs(t, "bash")
-	none, internal := sig.Set(0), sig.SetOf(32, 33)
-	most := ^sig.SetOf(32, 33, sig.KILL, sig.STOP)
+	const internal = 1<<31 | 1<<32 // 32 and 33
+	all := ^sig.SetOf(32, 33, sig.KILL, sig.STOP)
+	parse := func(names string) (set sig.Set) {
+		for name := range strings.FieldsSeq(names) {
+			set = set.With(testutil.Must(sig.Parse(name)))
+		}
+		return set
+	}
 	for _, name := range []string{"lameduck", "tini", "catatonit", "dumb-init"} {
 		onEachInit(t, name, func(t *testing.T, init string) {
-			for _, c := range []struct{ blocked, ignored sig.Set }{
-				{none, none},
-				{none, sig.SetOf(sig.CHLD)},
-				{sig.SetOf(sig.CHLD), none},
-				{most, most},
-				{sig.SetOf(sig.TERM, sig.USR1, 37), none},
-				{none, sig.SetOf(sig.HUP, sig.INT)},
-				// tini's own test, and more
-				{sig.SetOf(sig.TTIN, 4, sig.TERM, sig.CHLD), sig.SetOf(sig.TTOU, 11, sig.INT, sig.PIPE, sig.URG, 40)},
-			} {
-				if !isLameduck(init) && (c.ignored.Has(sig.CHLD) || c.blocked == most) {
+			for _, c := range box.Table(`
+				blocked          | ignored
+				                 |
+				                 | CHLD
+				CHLD             |
+				all              | all
+				TERM USR1 37     |
+				                 | HUP INT
+				# tini's own test, and more
+				TTIN 4 TERM CHLD | TTOU 11 INT PIPE URG 40
+			`) {
+				wantBlocked, wantIgnored := all, all
+				if c["blocked"] != "all" {
+					wantBlocked, wantIgnored = parse(c["blocked"]), parse(c["ignored"])
+				}
+				if !isLameduck(init) && wantIgnored.Has(sig.CHLD) {
 					continue // inits hang on an ignored CHLD
 				}
 				// lameduck's second stage blocks and ignores the signals.
-				stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(c.blocked), uint64(c.ignored))
+				stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(wantBlocked), uint64(wantIgnored))
 				out := testutil.Must(exec.Command("bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status").Output())
 				set := func(field string) sig.Set { return box.ParseSignals(box.Field(string(out), field)).Without(internal) }
 				blocked, ignored := set("SigBlk"), set("SigIgn")
 				switch {
 				case name == "dumb-init":
-					c.blocked, c.ignored = none, c.ignored.Without(sig.Standard)
+					wantBlocked, wantIgnored = 0, wantIgnored.Without(sig.Standard)
 				case name == "catatonit" && !isLameduck(init):
-					c.blocked |= stops // a bug: the command never gets the stop signals
+					wantBlocked |= stops // a bug: the command never gets the stop signals
 				}
-				if blocked != c.blocked || ignored != c.ignored {
-					t.Errorf("the command has %x and %x; want %x and %x", blocked, ignored, c.blocked, c.ignored)
+				if blocked != wantBlocked || ignored != wantIgnored {
+					t.Errorf("the command has %x and %x; want %x and %x", blocked, ignored, wantBlocked, wantIgnored)
 				}
 			}
 		})
@@ -64,19 +74,14 @@ func TestDropinMayNotSignal(t *testing.T) {
 			// may not signal the command that it has just started.
 			command := `trap go=1 USR2; kill -USR2 $PPID; until [ $go ]; do sleep 0.01; done
 				exec setpriv --reuid 65534 --clear-groups sh -c "echo ready; read x; exit 5"`
-			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "sh", "-c", command)
-			b.Ready()
-			b.Signal(sig.USR1)
-			code := 5
+			session := "ready / USR1 / > end / exits 5" // under tini the command outlives its init, and keeps the pipes open
 			switch {
 			case isLameduck(init):
-				b.Err.Wait("cannot send USR1 to the command: operation not permitted")
+				session = "ready / USR1 / err cannot send USR1 to the command: operation not permitted / > end / exits 5"
 			case name == "tini":
-				b.Err.Wait("Operation not permitted")
-				code = 1
+				session = "ready / USR1 / err Operation not permitted / > end / exits 1"
 			}
-			b.Send("end") // under tini the command outlives its init, and keeps the pipes open
-			b.WantExit(code)
+			box.Row{"on": "outside", "line": "setpriv --bounding-set -kill " + init + " -- sh -c '" + command + "'", "session": session}.Play(t, nil)
 		})
 	}
 }
@@ -84,39 +89,18 @@ func TestDropinMayNotSignal(t *testing.T) {
 // TestDropinHold: under the name of an init, lameduck holds as LAMEDUCK_* variables say: an
 // init that a runtime injects gets no flags. The command gets all other variables.
 func TestDropinHold(t *testing.T) {
-	env := []string{"LAMEDUCK_DELAY=15", "LAMEDUCK_GRACE_PERIOD=60", "LAMEDUCK_REWRITE=TERM:USR2", "TINI_SUBREAPER=",
-		"DUMB_INIT_DEBUG=0", "APP=1"}
-	for name, flags := range map[string]string{
-		"docker-init": "--", "tini": "-s --", "tini-static": "--", "podman-init": "--", "catatonit": "-g --", "dumb-init": "-c -r 15:12 --",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := box.Setup{Init: link(t, name), Env: env}.Catch(t, flags)
-			given := strings.Join(box.ReadLines(fmt.Sprintf("/proc/%d/environ", b.Child())), " ")
-			if strings.Contains(given, "LAMEDUCK_") || !strings.Contains(given, strings.Join(env[3:], " ")) {
-				t.Errorf("the command's environment is %s", given)
-			}
-			b.Trigger()
-			b.Signal(sig.HUP) // passed on during the hold
-			b.Out.Wait("got HUP")
-			b.Signal(sig.INT) // ends the hold
-			b.Out.Wait("got USR2")
-			b.Exit()
-			b.Out.Want("ready", "got HUP", "got USR2")
-			if r := b.Report(); r.Trigger != "TERM" || r.Ended != "interrupt" || r.Signals() != "USR2" || r.ExitCode != 7 {
-				t.Errorf("report %+v", r)
-			}
-		})
+	for _, c := range box.Table(`
+		case        | line
+		docker-init | DIR/docker-init -- CATCH
+		tini        | DIR/tini -s -- CATCH
+		tini-static | DIR/tini-static -- CATCH
+		podman-init | DIR/podman-init -- CATCH
+		catatonit   | DIR/catatonit -g -- CATCH
+		dumb-init   | DIR/dumb-init -c -r 15:12 -- CATCH
+	`) {
+		c["line"] = strings.ReplaceAll(c["line"], "DIR", filepath.Dir(link(t, c["case"])))
+		c["env"] = "LAMEDUCK_DELAY=15 LAMEDUCK_GRACE_PERIOD=60 LAMEDUCK_REWRITE=TERM:USR2 TINI_SUBREAPER= DUMB_INIT_DEBUG=0 APP=1"
+		c["session"] = `ready / > run [ "${TINI_SUBREAPER-gone}$DUMB_INIT_DEBUG$APP" = 01 ] && ! env BAR grep LAMEDUCK_ / exit status 0 / TERM / err holding / HUP / got HUP / INT / got USR2 / > exit 7 / exits 7 / never got TERM / never got INT / ended interrupt USR2`
+		c.Play(t, nil)
 	}
-}
-
-// TestDropinDiesWithGroup: under the name dumb-init with -c the command is in the group of the init.
-func TestDropinDiesWithGroup(t *testing.T) {
-	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
-		b := box.Setup{Outside: true, Init: init}.Boot(t, "-c", "sh", "-c", "echo ready; exec sleep 1000")
-		b.Ready()
-		command := b.Child()
-		testutil.Must(0, unix.Kill(-b.Pid(), unix.SIGKILL))
-		testutil.Eventually(t, "the command is dead", func() bool { return box.HasEnded(command) })
-	})
 }

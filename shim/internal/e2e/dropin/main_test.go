@@ -45,21 +45,22 @@ func link(t *testing.T, name string) string {
 	return path
 }
 
-// onEachCall is onEachInit for a call such as "NAME=value tini -s": variables, the init and
-// its flags.
-func onEachCall(t *testing.T, call string, test func(t *testing.T, s box.Setup, flags string)) {
-	var s box.Setup
-	words := strings.Fields(call)
-	for strings.Contains(words[0], "=") {
-		s.Env, words = append(s.Env, words[0]), words[1:]
+// askTTY makes a shell print whether the shell has a controlling terminal.
+const askTTY = `if true 2>/dev/null </dev/tty; then echo "$0: yes"; else echo "$0: no"; fi`
+
+// sessions plays the rows of a table on each of their "inits", INIT in a row.
+func sessions(t *testing.T, table string) {
+	for _, c := range box.Table(table) {
+		for name := range strings.FieldsSeq(c["inits"]) {
+			onEachInit(t, name, func(t *testing.T, init string) {
+				own := box.Row{"env": "'ASK=" + askTTY + "'"}
+				for column, cell := range c {
+					own[column] = strings.ReplaceAll(cell, "INIT", init)
+				}
+				own.Play(t, map[string][]string{"SHELL": box.Shell})
+			})
+		}
 	}
-	t.Run(strings.ReplaceAll(call, "=", " "), func(t *testing.T) {
-		onEachInit(t, words[0], func(t *testing.T, init string) {
-			own := s
-			own.Init = init
-			test(t, own, strings.Join(words[1:], " "))
-		})
-	})
 }
 
 // isLameduck reports whether init is a link to lameduck.
@@ -67,7 +68,3 @@ func isLameduck(init string) bool {
 	path, err := filepath.EvalSymlinks(init)
 	return err == nil && path == box.Binary
 }
-
-// modes are the calls of inits that change how the init treats processes and signals.
-var modes = []string{"lameduck --", "tini -s --", "tini -s -g --", "dumb-init --", "dumb-init -c --", "catatonit --",
-	"catatonit -g --"}

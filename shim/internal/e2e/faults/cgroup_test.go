@@ -9,16 +9,12 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// cgroup is the directory of a control group; see cgroups(7).
-type cgroup string
-
-// newCgroup makes a control group under the controller, in the hierarchy of version 1, or
+// newCgroup makes a control group, see cgroups(7), under the controller, in the hierarchy of version 1, or
 // in version 2 if the root group delegates the controller. Without such a hierarchy
 // newCgroup skips the test.
-func newCgroup(t *testing.T, controller string) cgroup {
+func newCgroup(t *testing.T, controller string) (dir string) {
 	t.Helper()
 	parent := "/sys/fs/cgroup/" + controller
 	if _, err := os.Stat(parent + "/cgroup.procs"); err != nil {
@@ -28,24 +24,17 @@ func newCgroup(t *testing.T, controller string) cgroup {
 			t.Skip("no cgroup controller ", controller)
 		}
 	}
-	return cgroup(box.MakeCgroup(t, parent))
+	return box.MakeCgroup(t, parent)
 }
 
-// limit sets files of the control group, those that its hierarchy has.
-func (c cgroup) limit(t *testing.T, value int, files ...string) {
+// limit sets files of a control group, those that its hierarchy has.
+func limit(t *testing.T, group string, value int, files ...string) {
 	t.Helper()
 	done := false
 	for _, file := range files {
-		path := filepath.Join(string(c), file)
-		if _, err := os.Stat(path); err == nil {
-			testutil.Must(0, os.WriteFile(path, []byte(strconv.Itoa(value)), 0))
-			done = true
-		}
+		done = os.WriteFile(filepath.Join(group, file), []byte(strconv.Itoa(value)), 0) == nil || done
 	}
 	if !done {
 		t.Fatalf("the cgroup has no %q", files)
 	}
 }
-
-// fault is the fault of being in the control group.
-func (c cgroup) fault() string { return "cgroup=" + string(c) }

@@ -3,42 +3,16 @@
 package faults_test
 
 import (
-	"os"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 func TestMain(m *testing.M) { box.Main(m, nil) }
 
-// pipeEnds returns the reader and the writer of a pipe, or of connected sockets. The files
-// stay blocking, and out of Go's poller.
-func pipeEnds(t *testing.T, kind string) (r, w *os.File) {
-	t.Helper()
-	var fds [2]int
-	if kind == "pipe" {
-		testutil.Must(0, unix.Pipe2(fds[:], unix.O_CLOEXEC))
-	} else {
-		fds = testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
-	}
-	r, w = os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
-	t.Cleanup(func() { r.Close(); w.Close() })
-	return r, w
-}
-
 // trap is a shell that catches TERM, for places where the test binary cannot run. It prints GODEBUG.
 var trap = []string{"sh", "-c",
 	`trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG"; sleep 1000 & wait`}
-
-// wantStop wants a stop with a hold of one second.
-func wantStop(b *box.Box) {
-	b.T.Helper()
-	wantTERM(b, func() {})
-	b.Exit()
-}
 
 // wantTERM stops lameduck, calls during, and wants TERM to reach the command after a second.
 func wantTERM(b *box.Box, during func()) {

@@ -1,21 +1,19 @@
 package faults_test
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestPoor: a stop with a hold works in environments that lack files, privileges,
 // descriptors or system calls, alone and with an alive file, --wait-gone, --on-stop, health
 // checks and a schedule.
 func TestPoor(t *testing.T) {
+	programs := map[string][]string{"TRAP": trap}
 	for _, c := range box.Table(`
 		case                    | faults
 		read-only root          | read-only
@@ -31,117 +29,77 @@ func TestPoor(t *testing.T) {
 		seccomp                 | seccomp
 		all of it               | no-proc,read-only,no-env,ignore=CHLD,uid=65534,nofile=4:16,seccomp
 	`) {
-		faults := c["faults"]
-		for _, neighbors := range []bool{false, true} {
-			if neighbors && (strings.Contains(faults, "nofile") || strings.Contains(faults, "read-only")) {
-				continue // they need more
-			}
-			t.Run(c["case"], func(t *testing.T) {
-				t.Parallel()
-				dir := testutil.Must(os.MkdirTemp("", "alive"))
-				t.Cleanup(func() { os.RemoveAll(dir) })
-				os.Chmod(dir, 0o777)
-				health := box.FreeAddr()
-				flags := "-d 1 --log-format=json"
-				if neighbors {
-					flags += " --grace-period=30 --on-stop='/bin/sleep 0.1' --health-during=fail --preset=auto --stop-schedule=TERM/20/QUIT --kill-after=25" +
-						" --alive-file=" + dir + "/alive --wait-gone=" + dir + "/none --health=" + health
-				}
-				b := box.Setup{Faults: faults, Env: []string{"GODEBUG=asyncpreemptoff=1"}, Network: box.NewNetwork(t)}.Boot(t,
-					flags, trap...)
-				b.Ready()
-				passed := strings.Contains(b.Out.Texts()[0], "asyncpreemptoff=1")
-				if passed == strings.Contains(faults, "no-env") {
-					t.Errorf("GODEBUG reached the command: %v", passed)
-				}
-				start := b.Stop()
-				if neighbors {
-					testutil.Eventually(t, "health checks fail", func() bool { return b.Get(health) == "503 stopping" })
-				}
-				if strings.Contains(faults, "no-stdin") { // the command reads the end of file
-					b.WantExit(7)
-				} else {
-					b.WantHold(start, time.Second, "elapsed")
-				}
-				b.WantWarning("")
-				if r := b.Report(); (r.Observer == "none") != strings.Contains(faults, "no-proc") || r.ExitCode != 7 ||
-					r.GraceAssumed == neighbors {
-					t.Errorf("report %+v", r)
-				}
-			})
+		has := func(fault string) bool { return strings.Contains(c["faults"], fault) }
+		c["on"], c["env"] = "network, shared", "GODEBUG=asyncpreemptoff=1"
+		ready, goesOn, observer := "ready asyncpreemptoff=1", "got TERM / > / ", "never"
+		if has("no-env") {
+			ready = "ready / never asyncpreemptoff"
+		}
+		if has("no-stdin") { // the command reads the end of file
+			goesOn = ""
+		}
+		if has("no-proc") {
+			observer = "err"
+		}
+		end := goesOn + `exits 7 / ended elapsed / warns / ` + observer + ` "observer":"none"`
+		c["line"], c["session"] = "LAMEDUCK -d 1 --log-format=json TRAP", ready+" / TERM / "+end
+		c.Play(t, programs)
+		if !has("nofile") && !has("read-only") { // they need more
+			c["line"] = "LAMEDUCK -d 1 --log-format=json --grace-period=30 --health=127.0.0.1:9000 --health-during=fail --on-stop='ASKS' --preset=auto " +
+				"--stop-schedule=TERM/20/QUIT --kill-after=25 --alive-file=DIR/alive --wait-gone=DIR/none TRAP"
+			c["line"] = strings.ReplaceAll(c["line"], "ASKS", asks)
+			c["session"] = ready + " / TERM / 503 / " + end
+			c.Play(t, programs)
 		}
 	}
 }
+
+// asks asks for health.
+const asks = `bash -c "exec 3<>/dev/tcp/127.0.0.1/9000; printf \"GET / HTTP/1.1\\r\\n\\r\\n\" >&3; cat <&3"`
+
+// broken has a program write its errors to a pipe or a socket that is full, or has no reader.
+const broken = `
+import os, signal, socket, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+how, what = sys.argv[1:3]
+reader, ours = os.pipe() if what == "pipe" else [s.detach() for s in socket.socketpair()]
+os.set_blocking(ours, False)
+try:
+    while how == "full": os.write(ours, bytes(1000))
+except BlockingIOError: pass
+os.set_blocking(ours, True)
+if how == "full": os.set_inheritable(reader, True)
+else: os.close(reader)
+os.dup2(ours, 2)
+os.execvp(sys.argv[3], sys.argv[3:])`
 
 // TestStderr: no failure of standard error delays a stop. The SIGPIPE of lameduck's own
-// write is not passed on to the command; a SIGPIPE from another process is.
+// write is not passed on to the command; a SIGPIPE from another process is. (Once a WINCH is passed on, lameduck
+// has taken its own pending PIPEs.)
 func TestStderr(t *testing.T) {
-	run := func(name string, test func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
-	}
-	for _, kind := range []string{"pipe", "socket"} {
-		for how, fail := range map[string]func(t *testing.T, r, w *os.File){
-			"full":   func(t *testing.T, r, w *os.File) { box.FillPipe(t, w) },
-			"closed": func(t *testing.T, r, w *os.File) { r.Close() },
-		} {
-			run(how+" "+kind, func(t *testing.T) {
-				r, w := pipeEnds(t, kind)
-				fail(t, r, w)
-				stopWithStderr(t, "", w)
-			})
-		}
-	}
-	run("dev full", func(t *testing.T) {
-		w := testutil.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))
-		defer w.Close()
-		stopWithStderr(t, "", w)
-	})
-	run("full disk", func(t *testing.T) {
-		testutil.OnTmpfs(t, "nr_blocks=1,mode=755", func(dir string) {
-			w := testutil.Must(os.Create(dir + "/log"))
-			defer w.Close()
-			var err error
-			for err == nil {
-				_, err = w.Write(make([]byte, os.Getpagesize()))
-			}
-			stopWithStderr(t, "", w)
-		})
-	})
-	run("no descriptor", func(t *testing.T) { stopWithStderr(t, "no-stderr", nil) })
-}
-
-// stopWithStderr tests a stop with w as standard error.
-func stopWithStderr(t *testing.T, faults string, w *os.File) {
-	b := box.Setup{Faults: faults, Change: func(cmd *exec.Cmd) {
-		if w != nil {
-			cmd.Stderr = w
-		}
-	}}.Catch(t, "-d 1 --log-level=debug")
-	for i := range 100 {
-		b.Signal(sig.WINCH)
-		b.Out.WaitNth(i+1, "got WINCH")
-	}
-	wantTERM(b, func() {})
-	b.Signal(sig.WINCH) // once it is passed on, lameduck has taken its own pending PIPEs
-	b.Out.WaitNth(101, "got WINCH")
-	b.Signal(sig.PIPE)
-	b.Out.Wait("got PIPE")
-	b.Exit()
-	if n := b.Out.Count("got PIPE"); n != 1 {
-		t.Errorf("the command got PIPE %d times, want 1", n)
+	for _, c := range box.Table(`
+		case          | needs   | faults    | line
+		full pipe     | python3 |           | BROKEN full pipe
+		closed pipe   | python3 |           | BROKEN closed pipe
+		full socket   | python3 |           | BROKEN full socket
+		closed socket | python3 |           | BROKEN closed socket
+		dev full      |         |           | sh -c 'exec "$@" 2>/dev/full' sh
+		full disk     |         |           | sh -c 'mount -t tmpfs -o nr_blocks=1 tmpfs /mnt; exec 2>/mnt/log; head -c 65536 /dev/zero >&2; exec "$@"' sh
+		no descriptor |         | no-stderr |
+	`) {
+		c["line"] += " LAMEDUCK -d 1 --log-level=debug CATCH"
+		c["session"] = "ready" + strings.Repeat(" / WINCH / got WINCH", 100) +
+			" / TERM / got TERM / WINCH / got WINCH / PIPE / got PIPE / > exit 7 / exits 7 / once got PIPE"
+		c.Play(t, map[string][]string{"BROKEN": {"python3", "-c", broken}})
 	}
 }
 
 // TestStopped: a stopped command gets TERM and CONT.
 func TestStopped(t *testing.T) {
-	t.Parallel()
-	b := box.Catch(t, "-d 1")
-	command := b.Child()
-	b.Send("killed STOP")
-	box.AwaitState(t, command, "T")
-	wantTERM(b, func() {})
-	b.Out.Wait("got CONT")
-	b.Exit()
+	box.Sessions(t, nil, `
+	line                | session
+	LAMEDUCK -d 1 CATCH | ready / > killed STOP / state S T / TERM / got TERM / got CONT / > exit 7 / exits 7
+	`)
 }
 
 // TestStoppedInHold: where lameduck itself is stopped beyond the end of the hold, CONT ends the

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,15 +28,14 @@ import (
 
 // advised is a server for TestAdvice. It says "began" of each request. At TERM it "dies", or does as the
 // word says; at USR2 it ends its streams and other long connections, one after the other.
-func advised(args []string) {
-	leave := make(chan struct{}, 1)
-	server := &http.Server{Addr: "127.0.0.1:8080", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Println("began")
-		serveAdvised(w, r, leave)
-	})}
-	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, c)
-	}
+type advised struct {
+	leave   chan bool
+	running sync.WaitGroup // streams
+}
+
+func serveAdvised(args []string) {
+	a := &advised{leave: make(chan bool, 1)}
+	server := &http.Server{Handler: a}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, unix.SIGUSR2)
 	if args[0] != "dies" {
@@ -44,7 +44,7 @@ func advised(args []string) {
 	if args[0] == "ignores-QUIT" {
 		signal.Ignore(unix.SIGQUIT)
 	}
-	listener := testutil.Must(net.Listen("tcp", server.Addr))
+	listener := testutil.Must(net.Listen("tcp", "127.0.0.1:8080"))
 	logs := testutil.Must(net.Listen("tcp", "127.0.0.1:514"))
 	go server.Serve(listener)
 	go func() {
@@ -58,59 +58,60 @@ func advised(args []string) {
 		case s == unix.SIGUSR2:
 			go func() {
 				for range time.Tick(50 * time.Millisecond) {
-					leave <- struct{}{}
+					a.leave <- true
 				}
 			}()
 		case args[0] == "stays":
 			listener.Close()
 			logs.Close()
-		case args[0] == "sleeps": // and serves meanwhile
-			time.Sleep(3 * time.Second)
-			os.Exit(0)
-		case args[0] == "slow":
-			time.Sleep(5 * time.Second)
-			fmt.Println("finished")
-			os.Exit(0)
 		default:
-			server.Shutdown(context.Background())
+			time.Sleep(map[string]time.Duration{"sleeps": 3 * time.Second, "slow": 5 * time.Second}[args[0]]) // and serves meanwhile
+			if args[0] == "serves" {
+				server.Shutdown(context.Background())
+				a.running.Wait()
+				time.Sleep(time.Second / 2) // as Shutdown does with the connections that it knows
+			}
+			fmt.Println("finished")
 			os.Exit(0)
 		}
 	}
 }
 
-// connKey is the key of a request's connection in its context.
-type connKey struct{}
-
-// serveAdvised answers after the time ?for=DUR, or /stream for so long, or has a connection /open until leave.
-func serveAdvised(w http.ResponseWriter, r *http.Request, leave chan struct{}) {
+// ServeHTTP answers after the time ?for=DUR. For so long, or until leave, /stream sends, from the time &after=DUR on,
+// and /open has a silent connection, as after an upgrade.
+func (a *advised) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fmt.Println("began")
 	length, _ := time.ParseDuration(r.URL.Query().Get("for"))
-	switch r.URL.Path {
-	case "/stream":
-		w.Header().Set("Connection", "close")
-		left := false
-		for end := time.Now().Add(length); time.Now().Before(end) && !left; {
-			io.WriteString(w, "token\n")
-			http.NewResponseController(w).Flush()
-			select {
-			case <-leave:
-				left = true
-			case <-time.After(160 * time.Millisecond): // a second's end falls between two
-			}
-		}
-		// However busy the machine is, the last byte goes out with the end of the connection.
-		raw, _ := r.Context().Value(connKey{}).(*net.TCPConn).SyscallConn()
-		raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_CORK, 1) })
-	case "/open": // as after an upgrade
-		conn, _, err := http.NewResponseController(w).Hijack()
-		box.Die(err)
-		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
-		<-leave
-		conn.Close()
-		return
-	default:
+	if r.URL.Path == "/" {
 		time.Sleep(length)
+		io.WriteString(w, "whole")
+		return
 	}
-	io.WriteString(w, "whole")
+	defer a.running.Done()
+	a.running.Add(1)
+	conn, _, err := http.NewResponseController(w).Hijack()
+	box.Die(err)
+	io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+	after, _ := time.ParseDuration(r.URL.Query().Get("after"))
+	time.Sleep(after)
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		if r.URL.Path == "/stream" {
+			io.WriteString(conn, "token\n")
+		}
+		select {
+		case <-a.leave:
+			end = time.Time{}
+		case <-time.After(160 * time.Millisecond): // a second's end falls between two
+		}
+	}
+	// However busy the machine is, the last byte goes out with the end of the connection.
+	tcp := conn.(*net.TCPConn)
+	raw, _ := tcp.SyscallConn()
+	raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_CORK, 1) })
+	io.WriteString(conn, "whole")
+	tcp.CloseWrite()
+	io.Copy(io.Discard, conn) // until the client has it
+	conn.Close()
 }
 
 // slowApp is as advised, for gunicorn.
@@ -127,10 +128,9 @@ def app(env, start):
 // outcome is what a stop has cost.
 type outcome struct {
 	lost   int           // requests
-	atOnce int           // the most long connections that ended within a tenth of a second
+	atOnce int           // the most requests that ended within a tenth of a second
 	took   time.Duration // from TERM to the end of the container
 	advice string
-	report string
 }
 
 // crowd is the clients of a stop.
@@ -158,85 +158,74 @@ func (c *crowd) ask(conn net.Conn, in *bufio.Reader, path string) bool {
 	return err == nil && strings.HasSuffix(string(body), "whole")
 }
 
-// one makes a request on a connection of its own.
-func (c *crowd) one(path string) {
+// one makes a request on a connection of its own, and reports whether it was answered.
+func (c *crowd) one(path string) bool {
 	conn, err := c.network.Connect("127.0.0.1:8080")
-	if err == nil {
-		defer conn.Close()
+	if err != nil {
+		return false
 	}
-	if err != nil || !c.ask(conn, bufio.NewReader(conn), path) {
+	defer conn.Close()
+	return c.ask(conn, bufio.NewReader(conn), path)
+}
+
+// count makes a request that is counted.
+func (c *crowd) count(path string) {
+	if !c.one(path) {
 		c.lost.Add(1)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = append(c.ends, time.Now())
+}
+
+// pool makes requests on a connection that is kept, until it is closed between two: elsewhere from then on.
+func (c *crowd) pool(path string, pause time.Duration) {
+	conn, err := c.network.Connect("127.0.0.1:8080")
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for err != io.EOF && !c.stopped.Load() {
+		conn.SetReadDeadline(time.Time{})
+		if !c.ask(conn, in, path) {
+			c.lost.Add(1)
+			return
+		}
+		conn.SetReadDeadline(time.Now().Add(pause))
+		_, err = in.Peek(1)
 	}
 }
 
-// start starts clients before TERM: "slow=8s" and "stream=8s" requests, a "pool=N", or a "busy=N" one, of
-// connections that are kept, "open=N" that live long, and what is sent to a port for "logs".
+// start starts clients before TERM: a number of requests for a path, as "/stream?for=8s"; a "pool=N", or a "busy=N"
+// one, of connections that are kept; and what is sent to a port for "logs".
 func (c *crowd) start(word string) {
-	kind, value, _ := strings.Cut(word, "=")
-	n := 1
-	fmt.Sscan(value, &n)
-	client := func(what func()) {
-		c.running.Go(what)
-		c.asked++
+	number, path, isRequest := strings.Cut(word, "/")
+	kind, size, _ := strings.Cut(number, "=")
+	n, _ := strconv.Atoi(cmp.Or(size, number))
+	for i := range max(n, 1) {
+		apart := time.Duration(i) * 7 * time.Millisecond // they do not come together
+		client := map[string]func(){
+			"pool": func() { c.pool("/?for=100ms", 400*time.Millisecond+apart) },
+			"busy": func() { c.pool("/?for=300ms", 100*time.Millisecond+apart) }, // several are in flight at any time
+		}[kind]
+		if isRequest {
+			client = func() { c.count("/" + path) }
+		}
+		if client != nil {
+			c.running.Go(client)
+			c.asked++
+		}
 	}
-	switch kind {
-	case "slow":
-		client(func() { c.one("/?for=" + value) })
-	case "stream":
-		client(func() { c.one("/stream?for=" + value) })
-	case "open":
-		for range n {
-			client(func() {
-				conn, err := c.network.Connect("127.0.0.1:8080")
-				if err != nil {
-					return
-				}
-				fmt.Fprint(conn, "GET /open HTTP/1.1\r\nHost: x\r\n\r\n")
-				io.Copy(io.Discard, conn)
-				conn.Close()
-				c.mu.Lock()
-				c.ends = append(c.ends, time.Now())
-				c.mu.Unlock()
-			})
+	if kind == "logs" {
+		if conn, err := c.network.Connect("127.0.0.1:514"); err == nil {
+			c.repeat(time.Second, func() { io.WriteString(conn, "a line of a log\n") })
 		}
-	case "pool", "busy":
-		path, pause := "/?for=100ms", 400*time.Millisecond
-		if kind == "busy" { // several requests are in flight at any time
-			path, pause = "/?for=300ms", 100*time.Millisecond
-		}
-		for i := range n {
-			client(func() {
-				conn, err := c.network.Connect("127.0.0.1:8080")
-				if err != nil {
-					return
-				}
-				defer conn.Close()
-				pause := pause + time.Duration(i)*7*time.Millisecond // they do not come together
-				in := bufio.NewReader(conn)
-				for !c.stopped.Load() {
-					if !c.ask(conn, in, path) {
-						c.lost.Add(1)
-						return
-					}
-					conn.SetReadDeadline(time.Now().Add(pause))
-					if _, err := in.Peek(1); err == io.EOF { // closed between two requests: elsewhere from now on
-						return
-					}
-					conn.SetReadDeadline(time.Time{})
-				}
-			})
-		}
-	case "logs":
-		conn, err := c.network.Connect("127.0.0.1:514")
-		if err != nil {
-			return
-		}
-		c.repeat(time.Second, func() { io.WriteString(conn, "a line of a log\n") })
 	}
 }
 
 // goOn begins what comes from TERM on: "shorts=3s", ten connections a second for so long, or to the end; a
-// health "probe" each second; "seldom", one at times.
+// health "probe" each second; "seldom", one at times. Probes are not counted.
 func (c *crowd) goOn(word string) {
 	kind, value, _ := strings.Cut(word, "=")
 	length, _ := time.ParseDuration(value)
@@ -248,27 +237,19 @@ func (c *crowd) goOn(word string) {
 				if length > 0 && now.After(end) || length == 0 && c.stopped.Load() {
 					return
 				}
-				c.one("/")
+				c.count("/")
 			}
 		})
 	case "probe":
-		c.repeat(time.Second, c.probe)
+		c.repeat(time.Second, func() { c.one("/") })
 	case "seldom":
 		n := 0
 		c.repeat(50*time.Millisecond, func() {
 			if n %= 69; n == 0 || n == 17 || n == 40 {
-				c.probe()
+				c.one("/")
 			}
 			n++
 		})
-	}
-}
-
-// probe makes a request that is not counted.
-func (c *crowd) probe() {
-	if conn, err := c.network.Connect("127.0.0.1:8080"); err == nil {
-		c.ask(conn, bufio.NewReader(conn), "/")
-		conn.Close()
 	}
 }
 
@@ -291,17 +272,17 @@ func play(t *testing.T, flags, server, clients string) (o outcome) {
 	c := &crowd{network: box.NewNetwork(t)}
 	place, kind, _ := strings.Cut(server, ": ")
 	command := box.Helper("advised", cmp.Or(kind, place))
-	if place == "behind a shell" {
-		command = append([]string{"/bin/sh", "-c", `"$@" & wait; :`, "sh"}, command...)
-	}
-	if place == "gunicorn" {
+	switch place {
+	case "behind a shell":
+		command = append([]string{"sh", "-c", `"$@" & wait; :`, "sh"}, command...)
+	case "gunicorn":
 		box.Needs(t, place)
 		dir := t.TempDir()
 		testutil.WriteFile(t, dir+"/app.py", slowApp)
 		command = []string{place, "--chdir=" + dir, "--bind=127.0.0.1:8080", "--threads=2", "--graceful-timeout=" + kind, "app:app"}
 	}
 	b := box.Setup{Network: c.network}.Boot(t, flags+" --termination-log=none", command...)
-	b.Out.Wait("ready")
+	b.Play("ready")
 	words := strings.Fields(clients)
 	for _, word := range words {
 		c.start(word)
@@ -309,14 +290,14 @@ func play(t *testing.T, flags, server, clients string) (o outcome) {
 	if c.asked > 0 {
 		b.Out.WaitNth(c.asked, "began")
 	}
+	watch, sidecar := slices.Contains(words, "watch"), slices.Contains(words, "sidecar")
 	var w *box.Box
-	if slices.Contains(words, "watch") || slices.Contains(words, "sidecar") {
+	if watch || sidecar {
 		w = startWatch(t, c.network, "--json --grace-period=30")
-		w.Out.Wait("8080]")
+		w.Play("8080]")
 	}
-	if slices.Contains(words, "watch") {
-		w.Signal(sig.TERM)
-		w.Out.Wait("following the stop")
+	if watch {
+		w.Play("TERM / following the stop")
 	}
 	began := b.Stop()
 	if slices.Contains(words, "everybody") {
@@ -335,30 +316,18 @@ func play(t *testing.T, flags, server, clients string) (o outcome) {
 	o.took = time.Since(began)
 	c.stop()
 	o.lost = int(c.lost.Load())
-	if strings.HasSuffix(server, "slow") && !slices.Contains(b.Out.Texts(), "finished") {
+	if kind == "slow" && b.Out.Count("finished") == 0 {
 		o.lost++
 	}
 	for i, end := range c.ends {
-		n := 0
-		for _, other := range c.ends[:i+1] {
-			if end.Sub(other) < 100*time.Millisecond {
-				n++
-			}
-		}
-		o.atOnce = max(o.atOnce, n)
+		first := slices.IndexFunc(c.ends, func(other time.Time) bool { return end.Sub(other) < 100*time.Millisecond })
+		o.atOnce = max(o.atOnce, i-first+1)
 	}
-	for _, r := range b.Reports() {
-		o.report = r.Message
-		_, text, found := strings.Cut(r.Message, "suggestion: ")
-		if found {
-			o.advice = text
-		}
-	}
+	_, o.advice, _ = strings.Cut(strings.Join(b.Messages(), "\n"), "suggestion: ")
+	o.advice, _, _ = strings.Cut(o.advice, "\n")
 	if w != nil {
-		verdict := w.Out.Wait(`"held_would_ms"`)
-		w.Signal(sig.INT)
-		w.WaitExit()
-		o.advice = verdict.Text
+		o.advice = w.Out.Wait(`"held_would_ms"`).Text
+		w.Play("INT / exits")
 	}
 	return o
 }
@@ -367,11 +336,11 @@ func play(t *testing.T, flags, server, clients string) (o outcome) {
 // beside or instead of those before ("=": those of the suggestion), another server, or other clients; then
 // what that saves: requests that are lost, connections that end at once, or time.
 const advices = `
-	streams                | --until=settled                                 | dies                 | stream=5s             | waits for the end                    | =                              | lost
-	endless                | --until=quiet --grace-period=9                  | dies                 | stream=99s stream=99s | do not end, let                      | --on-stop=USR2 --until=drained | lost
-	open                   | --until=quiet                                   | dies                 | open=40               | 40 connections ended                 | --on-stop=USR2 --until=drained | atonce
-	time                   | --until=quiet --grace-period=9                  | dies                 | slow=8s               | need more time: a grace              | =                              | lost
-	max-delay              | --until=quiet --max-delay=3                     | dies                 | slow=5s               | need more time: --max                | =                              | lost
+	streams                | --until=settled                                 | dies                 | /stream?for=5s        | waits for the end                    | =                              | lost
+	endless                | --until=quiet --grace-period=9                  | dies                 | 2/stream?for=99s      | do not end, let                      | --on-stop=USR2 --until=drained | lost
+	open                   | --until=quiet                                   | dies                 | 40/open?for=99s       | 40 connections ended                 | --on-stop=USR2 --until=drained | atonce
+	time                   | --until=quiet --grace-period=9                  | dies                 | /?for=8s              | need more time: a grace              | =                              | lost
+	max-delay              | --until=quiet --max-delay=3                     | dies                 | /?for=5s              | need more time: --max                | =                              | lost
 	delay                  | --delay=1                                       | dies                 | shorts=3s             | too short, see                       | --delay=0 --until=quiet        | lost
 	long delay             | --delay=8                                       | dies                 | shorts=1500ms         | a fixed delay needs                  | =                              | time
 	delay, settles         | --delay=3 --preset=nginx                        | serves               | pool=3                | closes kept                          | --delay=0 --until=settled      | time
@@ -385,7 +354,7 @@ const advices = `
 	preset                 | --preset=nginx --grace-period=9                 | ignores-QUIT         |                       | meant for it                         | --preset=go                    | time
 	workers                | --delay=1 --grace-period=5                      | behind a shell: slow |                       | a longer grace period                | --grace-period=20              | lost
 	others                 | --until=quiet                                   | dies                 | everybody shorts=2s   | from somebody else                   | clients shorts=2s              | lost
-	caveat                 | --delay=1 --preset=gunicorn                     | gunicorn: 1          | slow=4s               | requests get graceful                | server gunicorn: 20            | lost
+	caveat                 | --delay=1 --preset=gunicorn                     | gunicorn: 1          | /?for=4s              | requests get graceful                | server gunicorn: 20            | lost
 	watch, a delay         |                                                 | dies                 | shorts=3s watch       | s; a fixed delay needs               | =                              | lost
 	watch, a hold          |                                                 | dies                 | shorts=3s watch       | a hold until quiet would have lasted | --until=quiet                  | lost
 	watch, longer          | --delay=1                                       | dies                 | shorts=3s sidecar     | s more than it waits now             | =                              | lost
@@ -408,7 +377,7 @@ func TestAdvice(t *testing.T) {
 				if strings.Contains(c["flags"], "--until") {
 					common += "--quiet-for=1 "
 				}
-				before := play(t, override(common, c["flags"]), c["server"], c["clients"])
+				before := play(t, common+c["flags"], c["server"], c["clients"])
 				if !strings.Contains(before.advice, c["says"]) {
 					t.Fatalf("the advice is %q, want %q; %+v", before.advice, c["says"], before)
 				}
@@ -427,7 +396,7 @@ func TestAdvice(t *testing.T) {
 				if strings.Contains(flags, "--until") {
 					common += "--quiet-for=1 "
 				}
-				after := play(t, override(override(common, c["flags"]), flags), server, clients)
+				after := play(t, common+c["flags"]+" "+flags, server, clients)
 				saves := map[string]bool{
 					"lost": before.lost > 0, "atonce": after.atOnce*4 < before.atOnce, "time": after.took < before.took-time.Second/2,
 				}
@@ -447,16 +416,6 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// override adds flags, in place of those of the same names.
-func override(flags, others string) string {
-	name := func(flag string) string { name, _, _ := strings.Cut(flag, "="); return name }
-	kept := slices.DeleteFunc(strings.Fields(flags), func(flag string) bool {
-		return slices.ContainsFunc(strings.Fields(others), func(other string) bool { return name(other) == name(flag) })
-	})
-	all := slices.DeleteFunc(append(kept, strings.Fields(others)...), func(flag string) bool { return flag == "--delay=0" })
-	return strings.Join(all, " ")
-}
-
 // flagsOf returns the flags of a suggestion that says how long something must be, to a stop with some flags.
 func flagsOf(advice, flags string) string {
 	if found := regexp.MustCompile(`grace period of at least (\d+) s`).FindStringSubmatch(advice); found != nil {
@@ -473,7 +432,7 @@ func flagsOf(advice, flags string) string {
 	return regexp.MustCompile(`--[a-z-]+=\w+`).FindString(advice)
 }
 
-// elsewhere are suggestions that other tests follow: TestHoldStops, and TestUntold of package e2e/init.
+// elsewhere are suggestions that other tests follow: TestHoldStops, and TestTold of package e2e/init.
 var elsewhere = []string{
 	"PID 1 (sh) ignores TERM: the stop ends by KILL, 9 s from now; --preset=auto (LAMEDUCK_PRESET) tells the server below it",
 	"nobody has told node (pid 12) to end: --group (LAMEDUCK_GROUP) tells them, too",

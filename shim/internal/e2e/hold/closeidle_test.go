@@ -23,15 +23,13 @@ func TestCloseIdle(t *testing.T) {
 	fmt.Fprintln(slow, "wait")
 	unused.Ask("hello")
 	allClosed := b.Talkers(talkers)
-	b.Trigger()
+	b.Play("TERM / err holding")
 	allClosed() // sooner or later, as the machine is idle or busy
 	b.WantHolding("a request is in flight")
 	b.Send("reply")
 	slow.AwaitReply()
-	b.Out.Wait("got TERM")
-	b.Exit()
-	if r := b.Report(); r.Ended != "quiet" || r.ClosedIdle != talkers || r.CameBack != 0 || r.Open != 2 {
-		t.Errorf("report %+v, want quiet, %d closed connections, and 2 open", r, talkers)
+	b.Play("got TERM / > exit 7 / exits 7 / ended quiet / warns")
+	if r := b.Report(); r.ClosedIdle != talkers || r.CameBack != 0 || r.Open != 2 {
+		t.Errorf("report %+v, want %d closed connections, and 2 open", r, talkers)
 	}
-	b.WantWarning("")
 }

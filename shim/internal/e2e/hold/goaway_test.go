@@ -2,17 +2,14 @@ package hold_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -21,26 +18,16 @@ import (
 // TestRefused: where the kernel refuses, one warning says what each flag comes to, and why.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	port := box.FreePort()
 	closes := "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection"
-	for flags, says := range map[string]string{
-		"": closes, fmt.Sprint(" --goaway=", port): closes + ", --goaway (LAMEDUCK_GOAWAY) sends nothing",
-	} {
+	for flags, says := range map[string]string{"": closes, " --goaway=9090": closes + ", --goaway (LAMEDUCK_GOAWAY) sends nothing"} {
 		says += ": the seccomp profile forbids"
 		s := box.Setup{Network: box.NewNetwork(t), Faults: "deny=438:1"} // pidfd_getfd(2)
-		b := s.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 --close-idle"+flags, fmt.Sprintf("127.0.0.1:%d", port))
+		b := s.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 --close-idle"+flags, "127.0.0.1:9090")
 		b.Talkers(24)
-		b.Trigger()
-		b.Err.Wait(says)
-		b.WantHolding("a connection is in use")
-		b.Signal(sig.INT)
-		b.Out.Wait("got TERM")
-		b.Exit()
+		b.Play("TERM / err holding / err " + says)
+		b.Play("INT / got TERM / > exit 7 / exits 7 / ended interrupt / once " + says) // besides, the server may have been asked what it speaks
 		if r := b.Report(); r.Goaway != 0 || r.ClosedIdle != 0 {
 			t.Errorf("report %+v", r)
-		}
-		if n := strings.Count(strings.Join(b.Err.Texts(), "\n"), says); n != 1 { // besides, the server may have been asked what it speaks
-			t.Errorf("%d warnings of %q", n, says)
 		}
 	}
 }
@@ -52,34 +39,24 @@ func TestGoaway(t *testing.T) {
 	t.Parallel()
 	for _, c := range box.Table(`
 		flags         | speaks | clients | asks for
-		--goaway=PORT | HTTP/2 | 4       | wait=50ms
-		--goaway=auto | HTTP/2 | 4       | wait=50ms
-		--close-idle  | HTTP/2 | 4       | wait=50ms
-		--close-idle  | HTTP/2 | 12      | wait=50ms&size=60000
-		--goaway=PORT | HTTP/1 | 4       | wait=50ms
+		--goaway=8080 | h2     | 4       | wait=50ms
+		--goaway=auto | h2     | 4       | wait=50ms
+		--close-idle  | h2     | 4       | wait=50ms
+		--close-idle  | h2     | 12      | wait=50ms&size=60000
+		--goaway=8080 | http1  | 4       | wait=50ms
 	`) {
 		t.Run(c["flags"]+" "+c["speaks"]+" "+c["asks for"], func(t *testing.T) {
 			clients, _ := strconv.Atoi(c["clients"])
 			t.Parallel()
-			isHTTP2 := c["speaks"] == "HTTP/2"
-			elsewhere := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
+			isHTTP2 := c["speaks"] == "h2"
 			protocols := new(http.Protocols)
 			protocols.SetUnencryptedHTTP2(isHTTP2)
 			protocols.SetHTTP1(!isHTTP2)
-			elsewhere.Config.Protocols = protocols
-			elsewhere.Start()
-			defer elsewhere.Close()
-
-			port := box.FreePort()
-			address := fmt.Sprintf("127.0.0.1:%d", port)
+			const address, elsewhere = "127.0.0.1:8080", "127.0.0.1:9090"
 			n := box.NewNetwork(t)
-			flags := strings.ReplaceAll("--until=quiet --quiet-for=2 --grace-period=40 "+c["flags"], "PORT", fmt.Sprint(port))
-			b := box.Setup{Network: n}.Boot(t, flags, box.Helper("web", address, c["speaks"])...)
-			b.Ready()
+			box.Setup{Network: n}.Start(t, box.Helper("catch", c["speaks"]+":"+elsewhere)...).Play("ready")
+			b := box.Setup{Network: n}.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 "+c["flags"], c["speaks"]+":"+address)
 			var failed, moved atomic.Int32
-			var all, begun sync.WaitGroup
-			ctx, end := context.WithCancel(context.Background())
-			begun.Add(clients)
 			for range clients {
 				dials := 0
 				connect := func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -87,7 +64,7 @@ func TestGoaway(t *testing.T) {
 						return n.Connect(address)
 					}
 					moved.Add(1)
-					return new(net.Dialer).DialContext(ctx, network, elsewhere.Listener.Addr().String())
+					return n.Connect(elsewhere)
 				}
 				client := http.Client{Transport: &http.Transport{DialContext: connect, Protocols: protocols}}
 				call := func() {
@@ -100,33 +77,24 @@ func TestGoaway(t *testing.T) {
 						failed.Add(1)
 					}
 				}
-				all.Go(func() {
-					call()
-					begun.Done()
-					for ctx.Err() == nil {
-						call()
-					}
-				})
+				call()
+				defer box.Repeat(time.Millisecond, call)() // without a pause: a call lasts longer
 			}
-			begun.Wait()
-			b.Trigger()
-			want, asked, ports := "quiet", clients, []int{port}
+			b.Play("TERM / err holding")
+			want, asked, ports := "quiet", clients, []int{8080}
 			if !isHTTP2 {
 				want, asked, ports = "interrupt", 0, []int{}
-				b.Err.Wait("does not speak HTTP/2")
-				b.WantHolding("a connection is in use")
+				b.Play("err does not speak HTTP/2")
 				b.Signal(sig.INT)
 			}
-			b.Out.Wait("got TERM")
+			b.Play("got TERM")
 			if n := failed.Load(); n > 0 {
 				t.Errorf("%d calls failed", n)
 			}
 			b.Exit()
-			end()
 			if r := b.Report(); r.Ended != want || r.Goaway != asked || r.CameBack != 0 || isHTTP2 && int(moved.Load()) != asked || !slices.Equal(r.GoawayPorts, ports) {
 				t.Errorf("report %+v, want %s and GOAWAY on %d connections to %v; %d have moved", r, want, asked, ports, moved.Load())
 			}
-			all.Wait()
 		})
 	}
 }

@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-func TestMain(m *testing.M) { box.Main(m, map[string]func([]string){"advised": advised}) }
+func TestMain(m *testing.M) { box.Main(m, map[string]func([]string){"advised": serveAdvised}) }
 
 // quiet is the silence of the tests, and early how much sooner than that a hold may end, by the
 // test's clock.
@@ -83,7 +82,7 @@ func TestUntil(t *testing.T) {
 				listens = "client:" + n.Neighbor(t).Addr("127.0.0.1")
 			case "fd:": // by the socket activation of podman, for example
 				var outside *box.Network
-				l := testutil.Must(outside.Listen(t).(*net.TCPListener).File())
+				l := testutil.Must(outside.Listen(t, "127.0.0.1:0").(*net.TCPListener).File())
 				s.Env = append(s.Env, "LISTEN_FDS=1")
 				s.Change = func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{l} }
 			}
@@ -146,29 +145,6 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// TestUntilStarved: requests during a time in which lameduck could not run do not count as
-// silence.
-func TestUntilStarved(t *testing.T) {
-	t.Parallel()
-	for _, faults := range []string{"", "no-netlink"} {
-		t.Run(faults, func(t *testing.T) {
-			t.Parallel()
-			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t, flags+"--until=quiet --log-level=debug",
-				"127.0.0.1:0")
-			b.ShortConn("127.0.0.1")
-			b.Trigger()
-			b.Err.Wait("holding: sample")
-			b.Signal(sig.STOP)
-			time.Sleep(2 * quiet) // a silence of twice --quiet-for, had lameduck been running
-			b.ShortConn("127.0.0.1")
-			time.Sleep(quiet / 4) // lameduck is stopped, and the kernel queues the event of the close a little later
-			last := time.Now()
-			b.Signal(sig.CONT)
-			b.WantHold(last, quiet-early, "quiet")
-		})
-	}
-}
-
 // TestLull: a hold that ends amid requests, which may come on new connections, waits for a lull
 // until the end of the search. What is a lull, package stop and the laboratory test.
 func TestLull(t *testing.T) {
@@ -178,11 +154,9 @@ func TestLull(t *testing.T) {
 	wait := func() { fmt.Fprintln(b.Dial("127.0.0.1"), "wait") }
 	wait()
 	wait()
-	b.Out.WaitNth(2, "waits")
-	b.Stop()
-	b.Err.Wait("searching for a lull")
+	b.Play("waits / waits / TERM / err searching for a lull")
 	end := box.Repeat(5*time.Millisecond, func() { wait(); b.Send("reply") })
-	b.Out.Wait("got TERM")
+	b.Play("got TERM")
 	end()
 	b.Exit()
 	if r := b.Report(); r.Ended != "elapsed" || r.InFlight == 0 || r.Sent[0].AtMS < searchEnds {

@@ -31,24 +31,21 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	plain := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy: new connections|settled, but bytes come|quiet|drained)$`)
 	const names = "accepted cut drained in_flight last_byte_ago_ms last_new_ago_ms new observer open ports quiet refused schema settled time"
-	for flags, texts := range map[string][4]string{
-		"":       {"; 0 open, 0 in flight, ", "; 1 open, 0 in flight, ", "; quiet", "; drained"},
-		"--json": {`"open":0,`, `"open":1,"in_flight":0,`, `"quiet":true,"drained":false`, `"drained":true`},
+	for flags, session := range map[string]string{
+		"":       "; 0 open, 0 in flight, / come / ; 1 open, 0 in flight, / ; quiet / leave / ; drained / INT / exits 0",
+		"--json": `"open":0, / come / "open":1,"in_flight":0, / "quiet":true,"drained":false / leave / "drained":true / INT / exits 0`,
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			n := box.NewNetwork(t)
 			server := n.Neighbor(t)
 			w := startWatch(t, n, flags)
-			w.Out.Wait(texts[0])
-			c := server.Dial("127.0.0.1")
-			c.Ask("hello")
-			w.Out.Wait(texts[1])
-			w.Out.Wait(texts[2])
-			c.Close()
-			w.Out.WaitNth(2, texts[3])
-			w.Signal(sig.INT)
-			w.WantExit(0)
+			client := (*box.Client)(nil)
+			w.Acts = map[string]func(){
+				"come":  func() { client = server.Dial("127.0.0.1"); client.Ask("hello") },
+				"leave": func() { client.Close() },
+			}
+			w.Play(session)
 			for _, view := range w.Out.Texts() {
 				var object map[string]any
 				if flags == "" && !plain.MatchString(view) {
@@ -67,68 +64,51 @@ func TestWatch(t *testing.T) {
 func TestWatchStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range box.Table(`
-		case                 | grace | steps                               | verdicts | cut | refused | says
-		dies                 | 30    | ask TERM TERM views die refuse log  | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
-		a client has left    | 30    | leave TERM die                      | 1        | 0   | 0       | TERM, then after
-		returns              | 30    | close refuse return TERM die refuse | 2        | 0   | 5       | TERM, then after
-		serves on            | 4     | TERM                                | 1        | 0   | 0       | the server still serves after 3.
-		a second TERM        | 30    | TERM views TERM                     | 1        | 0   | 0       | the server still serves after
-		INT                  | 30    | TERM INT                            | 1        | 0   | 0       | the server still serves after
-		INT after the end    | 30    | ask TERM die INT                    | 1        | 1   | 0       | TERM, then after
+		case                 | grace | session                                                                            | verdicts | cut | refused | says
+		dies                 | 30    | ask / stop / TERM / views / die / refuse / "refused":5 / log                       | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
+		a client has left    | 30    | ask / leave / stop / die                                                           | 1        | 0   | 0       | TERM, then after
+		returns              | 30    | close / refuse / "held_would_ms" / return / listens again, after / stop / die / refuse | 2    | 0   | 5       | TERM, then after
+		serves on            | 4     | stop                                                                               | 1        | 0   | 0       | the server still serves after 3.
+		a second TERM        | 30    | stop / views / TERM                                                                | 1        | 0   | 0       | the server still serves after
+		INT                  | 30    | stop / INT                                                                         | 1        | 0   | 0       | the server still serves after
+		INT after the end    | 30    | ask / stop / die / INT                                                             | 1        | 1   | 0       | TERM, then after
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			n, path := box.NewNetwork(t), t.TempDir()+"/log"
 			server := n.Neighbor(t)
 			w := startWatch(t, n, "--json --grace-period="+c["grace"]+" --termination-log="+path)
-			w.Out.Wait(`"ports":[` + server.Port + `]`) // the first view
+			came, client := 0, (*box.Client)(nil)
 			wantLog := func() {
 				figures := fmt.Sprintf(`"cut":%s,"streams":0,"refused":%s,`, c["cut"], c["refused"])
 				if log, _ := os.ReadFile(path); !strings.Contains(string(log), figures) {
 					t.Errorf("termination log %q, want %s", log, figures)
 				}
 			}
-			came := 0
-			for step := range strings.FieldsSeq(c["steps"]) {
-				switch step {
-				case "ask", "leave":
+			w.Acts = map[string]func(){
+				"ask": func() {
 					came++
-					client := server.Dial("127.0.0.1")
+					client = server.Dial("127.0.0.1")
 					client.Ask("hello")
 					fmt.Fprintln(client, "wait")
-					w.Out.Wait(`"in_flight":1`)
-					if step == "leave" {
-						client.Close()
-					}
-				case "TERM":
-					w.Signal(sig.TERM)
-					w.Out.Wait("following the stop")
-				case "INT":
-					w.Signal(sig.INT)
-				case "views": // the next TERM is not the first one doubled
-					w.Out.WaitNth(4, `"ports"`)
-				case "die":
-					server.Cmd.Process.Kill()
-					server.WaitExit()
-				case "close":
-					server.Do("close")
-				case "refuse":
+					w.Play(`"in_flight":1`)
+				},
+				"leave": func() { client.Close() },
+				"stop":  func() { w.Play("TERM / following the stop") },
+				"views": func() { w.Out.WaitNth(4, `"ports"`) }, // the next TERM is not the first one doubled
+				"die":   func() { server.Play("KILL / exits") },
+				"close": func() { server.Do("close") },
+				"refuse": func() {
 					for range 5 {
-						if conn, err := n.Connect(server.Addr("127.0.0.1")); err == nil {
-							conn.Close()
+						if box.Accepts(n, server.Addr("127.0.0.1")) {
 							t.Error("a client was served")
 						}
 					}
-				case "return": // without TERM watch goes on
-					w.Out.Wait(`"held_would_ms"`)
-					server.Do("listen 127.0.0.1:" + server.Port)
-					w.Out.Wait("port " + server.Port + " listens again, after ")
-				case "log": // is ahead of KILL
-					w.Out.Wait(`"refused":5`)
-					wantLog()
-				}
+				},
+				"return": func() { server.Do("listen 127.0.0.1:" + server.Port) }, // without TERM watch goes on
+				"log":    wantLog,                                                 // is ahead of KILL
 			}
-			w.WantExit(0)
+			w.Play(`"ports":[` + server.Port + `] / ` + c["session"] + " / exits 0")
 			wantLog()
 			verdicts, last := 0, box.Report{}
 			for _, line := range w.Out.Texts() {
@@ -150,46 +130,35 @@ func TestWatchStop(t *testing.T) {
 func TestWatchStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range box.Table(`
-		server | length | then | cut | says
-		dies   | 9s     |      | 6   | 6 streams were cut
-		serves | 2s     |      | 0   | no request was cut
-		serves | 30s    | KILL | 6   | 6 streams were cut
-		serves | 30s    | INT  | 0   | streams still open
+		case     | server | length | session                                              | cut | says
+		die      | dies   | 9s     | server ends / exits 0                                | 6   | 6 streams were cut
+		end      | serves | 2s     | server ends / exits 0                                | 0   | no request was cut
+		killed   | serves | 30s    | "ports":[514] / server KILL / server ends / exits 0  | 6   | 6 streams were cut
+		still on | serves | 30s    | "ports":[514] / INT / exits 0 / server KILL          | 0   | streams still open
 	`) {
-		t.Run(c["server"]+" "+c["then"], func(t *testing.T) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			n := box.NewNetwork(t)
 			server := box.Setup{Network: n, Outside: true}.Start(t, box.Helper("advised", c["server"])...)
-			server.Out.Wait("ready")
+			server.Play("ready")
 			w := startWatch(t, n, "--json --grace-period=30")
-			w.Out.Wait(`8080],"open":0`)
+			w.Play(`8080],"open":0`)
 			clients := &crowd{network: n}
-			for range 6 {
-				clients.start("stream=" + c["length"])
-				time.Sleep(17 * time.Millisecond)
+			for i := range 6 {
+				clients.start(fmt.Sprintf("/stream?for=%s&after=%dms", c["length"], 17*i))
 			}
-			w.Out.Wait(fmt.Sprintf(`"open":%d`, clients.asked))
-			w.Signal(sig.TERM)
-			w.Out.Wait("following the stop")
-			server.Signal(sig.TERM)
-			switch c["then"] {
-			case "KILL":
-				w.Out.Wait(`"ports":[514]`)
-				server.Signal(sig.KILL)
-			case "INT":
-				w.Out.Wait(`"ports":[514]`)
-				w.Signal(sig.INT)
-				w.WantExit(0)
-				server.Signal(sig.KILL)
+			w.Acts = map[string]func(){
+				"server TERM": func() { server.Signal(sig.TERM) },
+				"server KILL": func() { server.Signal(sig.KILL) },
+				"server ends": func() { server.WaitExit() },
 			}
-			server.WaitExit()
-			w.WantExit(0)
+			w.Play(`"open":6 / TERM / following the stop / server TERM / ` + c["session"])
 			lines := w.Out.Texts()
 			last := lines[len(lines)-1]
 			if !strings.Contains(last, c["says"]) || !strings.Contains(last, fmt.Sprintf(`"cut":0,"streams":%s,`, c["cut"])) {
 				t.Errorf("%s; want %s cut, and %s", last, c["cut"], c["says"])
 			}
-			if clients.running.Wait(); c["then"] != "INT" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
+			if clients.running.Wait(); c["case"] != "still on" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
 				t.Errorf("the clients lost %d", clients.lost.Load())
 			}
 		})
@@ -201,36 +170,31 @@ func TestWatchStreams(t *testing.T) {
 // without a further word if TERM comes after that.
 func TestWatchSidecar(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} {
-		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+	for _, c := range box.Table(`
+		case  | session                                                                                                  | last
+		early | so far: the server's end: no request was cut, and  / TERM / following the stop / "grace_ms" / exits 0 | or later
+		late  | so far: / "further_delay_ms":2000 / TERM / exits 0 / only                                       | "further_delay_ms":2000
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			n := box.NewNetwork(t)
 			server := n.Neighbor(t)
 			w := startWatch(t, n, "--only-stops --json --grace-period=30")
 			shorts(server, "127.0.0.1")
-			server.Cmd.Process.Kill()
-			server.WaitExit()
-			refuse := func() {
-				if conn, err := n.Connect(server.Addr("127.0.0.1")); err == nil {
-					conn.Close()
-				}
-			}
+			server.Play("KILL / exits")
+			refuse := func() { box.Accepts(n, server.Addr("127.0.0.1")) }
 			end := func() {}
-			if late {
-				refuse()
-				w.Out.Wait(`"further_delay_ms":2000`)
-			} else {
+			if c["case"] == "early" {
 				end = box.Repeat(20*time.Millisecond, refuse)
-				w.Out.Wait("so far: the server's end: no request was cut, and ")
+			} else {
+				refuse()
 			}
-			w.Signal(sig.TERM)
-			w.WantExit(0)
+			w.Play(c["session"])
 			end()
 			lines := w.Out.Texts()
-			text, last := strings.Join(lines, "\n"), lines[len(lines)-1]
-			if late == strings.Contains(last, "or later") || late == strings.Contains(text, "following the stop") ||
-				!strings.Contains(last, `"trigger":null`) || strings.Count(text, `"grace_ms"`) != 1 {
-				t.Errorf("said %s", text)
+			last := lines[len(lines)-1]
+			if !strings.Contains(last, c["last"]) || !strings.Contains(last, `"trigger":null`) {
+				t.Errorf("said %q", lines)
 			}
 		})
 	}
@@ -242,57 +206,39 @@ func TestWatchNothing(t *testing.T) {
 	t.Parallel()
 	n := box.NewNetwork(t)
 	w := startWatch(t, n, "--only-stops --grace-period=30")
-	const nothing = "lameduck: watch: nothing listens in this network namespace; looking on"
-	w.Out.Wait(nothing)
-	server := n.Neighbor(t)
-	n.Listen(t)
-	shorts(server, "127.0.0.1") // for longer than a second
-	w.Out.Want(nothing)
-	w.Signal(sig.TERM)
-	server.Cmd.Process.Kill()
-	w.WantExit(0)
-	w.Out.Wait("the server's end: no request was cut, and no connection refused")
+	var server *box.Box
+	w.Acts = map[string]func(){
+		"serve": func() {
+			server = n.Neighbor(t)
+			n.Listen(t, "127.0.0.1:0")
+			shorts(server, "127.0.0.1") // for longer than a second
+		},
+		"die": func() { server.Play("KILL") },
+	}
+	w.Play("nothing listens in this network namespace; looking on / serve / only / TERM / die / " +
+		"the server's end: no request was cut, and no connection refused / exits 0")
 }
 
 // TestWatchHandler: watch says of a server that KILL will end it, if the server is PID 1 here and has no
 // handler for TERM.
 func TestWatchHandler(t *testing.T) {
 	t.Parallel()
-	for trap, lines := range map[string]int{"": 1, "trap : TERM": 0} {
+	for trap, said := range map[string]string{"": "once", "trap : TERM": "never"} {
 		n := box.NewNetwork(t)
-		var l net.Listener
-		n.Do(func() { l = testutil.Must(net.Listen("tcp", ":8080")) })
-		defer l.Close()
-		file := testutil.Must(l.(*net.TCPListener).File())
+		file := testutil.Must(n.Listen(t, ":8080").(*net.TCPListener).File())
 		s := box.Setup{Network: n, Change: func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{file} }}
-		b := s.Start(t, "/bin/sh", "-c", trap+"\n\"$0\" watch >/dev/stderr & wait", box.Binary)
-		b.Err.Wait("; drained")
-		if n := strings.Count(strings.Join(b.Err.Texts(), " "), "the server is PID 1 and has no handler for TERM"); n != lines {
-			t.Errorf("%q: said %d times", trap, n)
-		}
+		b := s.Start(t, "sh", "-c", trap+"\n\"$0\" watch >/dev/stderr & wait", box.Binary)
+		b.Play("err ; drained / " + said + " the server is PID 1 and has no handler for TERM")
 	}
 }
 
 // TestWatchReader: watch exits with 0 when its reader has closed the pipe; a reader that does
 // not read does not delay HUP; a full disk is an error.
 func TestWatchReader(t *testing.T) {
-	t.Parallel()
-	gone := startWatch(t, nil, "")
-	gone.Out.Wait("ports")
-	gone.CloseOutput()
-	gone.WantExit(0)
-	r, full, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	stuck := box.Setup{Outside: true, Change: func(cmd *exec.Cmd) { cmd.Stdout = full }}.Boot(t, "watch")
-	testutil.Must(r.Read(make([]byte, 4096))) // the first view
-	box.FillPipe(t, full)
-	time.Sleep(1100 * time.Millisecond) // a view is due every second, and the pipe has no room
-	stuck.Signal(sig.HUP)
-	stuck.WantExit(0)
-	disk := box.Setup{Outside: true}.Start(t, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, box.Binary)
-	disk.WantExit(125)
-	disk.WantOneLine("cannot write to standard output: no space left")
+	box.Sessions(t, nil, `
+	case  | line | session
+	gone  | sh -c '(LAMEDUCK watch; echo code $? >&2) BAR head -n 1' | watch: / err code 0 / exits 0
+	stuck | sh -c '(head -c 65536 /dev/zero; LAMEDUCK watch & echo $! >pid; wait $!; echo code $? >&2) BAR sleep 1000 & until cat /proc/$(cat pid)/task/*/wchan BAR grep poll_; do sleep 0.01; done; kill -HUP $(cat pid); wait' | err code 0
+	full  | sh -c 'exec LAMEDUCK watch >/dev/full' | err cannot write to standard output: no space left / exits 125
+	`)
 }

@@ -1,31 +1,12 @@
 package init_test
 
 import (
-	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
-
-// TestExitCodes covers exit codes, among them those of inits and shells, and death by every signal
-// that kills by default.
-func TestExitCodes(t *testing.T) {
-	ends := map[string]int{}
-	for _, code := range []int{0, 1, 2, 64, 99, 124, 125, 126, 127, 128, 129, 137, 143, 192, 254, 255} {
-		ends[fmt.Sprintf("exit %d", code)] = code
-	}
-	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, sig.TSTP, sig.TTIN, sig.TTOU)
-	for s := range all.Without(harmless).All {
-		ends[fmt.Sprintf("kill -%d $$", int(s))] = 128 + int(s)
-	}
-	for command, code := range ends {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			box.Setup{Bare: true}.Boot(t, "", "sh", "-c", command).WantExit(code)
-		})
-	}
-}
 
 // TestDieTogether: the command's exit code is not lost when one CHLD stands for its end and an
 // orphan's.
@@ -47,18 +28,12 @@ const alone = `; until set -- /proc/[0-9]*; [ $# = 2 ]; do sleep 0.01; done`
 
 // TestOddOrphans: killed, stopped and traced orphans are reaped.
 func TestOddOrphans(t *testing.T) {
-	for name, odd := range map[string]string{
-		"killed":  `(sh -c 'kill -KILL $$' &)`,
-		"stopped": `(sh -c 'echo $$; kill -STOP $$' &) | (read pid; until grep -q 'State:.T' /proc/$pid/status; do :; done; kill -CONT $pid)`,
-		"traced":  `(strace -D -o /dev/null sh -c 'exit 1' &)`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			if name == "traced" {
-				box.Needs(t, "strace")
-			}
-			box.Boot(t, "", "sh", "-c", odd+alone).WantExit(0)
-		})
-	}
+	box.Sessions(t, nil, strings.ReplaceAll(`
+	case    | needs  | line | session
+	killed  |        | LAMEDUCK sh -c '(sh -c "kill -KILL \$\$" &)ALONE' | exits 0
+	stopped |        | LAMEDUCK sh -c '(sh -c "echo \$\$; kill -STOP \$\$" &) BAR (read pid; until grep -q "State:.T" /proc/$pid/status; do :; done; kill -CONT $pid)ALONE' | exits 0
+	traced  | strace | LAMEDUCK sh -c '(strace -D -o /dev/null sh -c "exit 1" &)ALONE' | exits 0
+	`, "ALONE", alone))
 }
 
 // TestOrphanStorm: of 100,000 orphans no zombie is left, and lameduck's memory does not grow
@@ -66,17 +41,17 @@ func TestOddOrphans(t *testing.T) {
 func TestOrphanStorm(t *testing.T) {
 	script := []string{"sh", "-c", `echo calm; for n in 0 1 2 3 4 5 6 7 8 9; do read go; "$0"; echo round; done; exec "$@"`,
 		box.Assemble(t, "testdata/orphans.s")}
-	b := box.Boot(t, "", append(script, box.Helper("catch")...)...)
+	b := box.Setup{}.Boot(t, "", append(script, box.Helper("catch")...)...)
 	b.Out.Wait("calm")
-	before := box.RSS(b.Pid())
+	before := b.Gauge()
 	for n := range 10 {
 		b.Send("go")
 		b.Out.WaitNth(n+1, "round")
 	}
 	b.Ready()
 	b.Child()
-	if after := box.RSS(b.Pid()); before == 0 || after > before+box.Heap {
-		t.Errorf("lameduck has %d KiB of memory after the orphans, had %d KiB", after, before)
+	if after := b.Gauge(); after.Grown(before) {
+		t.Errorf("%+v, before the orphans %+v", after, before)
 	}
 	b.Exit()
 }

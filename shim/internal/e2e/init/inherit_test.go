@@ -3,10 +3,6 @@ package init_test
 import (
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,23 +10,35 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// output runs a program, wants success, and returns both output streams.
-func output(t *testing.T, env []string, words ...string) string {
+// output runs a program with argv and env exactly as given (os/exec would drop duplicate
+// variables), wants success, and returns both output streams.
+func output(t *testing.T, path string, env []string, argv ...string) string {
 	t.Helper()
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%q: %v: %s", words, err, out)
+	r, w, err := os.Pipe()
+	testutil.Must(r, err)
+	defer r.Close()
+	null := testutil.Must(os.Open(os.DevNull))
+	defer null.Close()
+	p := testutil.Must(os.StartProcess(path, argv, &os.ProcAttr{Env: env, Files: []*os.File{null, w, w}}))
+	w.Close()
+	out := testutil.Must(io.ReadAll(r))
+	if state := testutil.Must(p.Wait()); !state.Success() {
+		t.Fatalf("%q: %v: %s", argv, state, out)
 	}
 	return string(out)
+}
+
+// script runs a script of bash with a directory D and another variable.
+func script(t *testing.T, dir, variable, text string) string {
+	t.Helper()
+	box.Needs(t, "bash")
+	return output(t, "/bin/bash", []string{"PATH=" + os.Getenv("PATH"), "D=" + dir, variable}, "bash", "-c", "cd $D; "+text)
 }
 
 // TestInherits: limits, attributes, descriptors and working directories of a command are the
 // same with and without lameduck. Each script runs twice: with x empty, and with x as the
 // lameduck command line.
 func TestInherits(t *testing.T) {
-	box.Needs(t, "bash")
 	for name, text := range map[string]string{
 		"soft limit of files": "ulimit -Sn 123; exec $x bash -c 'ulimit -Sn; ulimit -Hn'",
 		"other limits":        "ulimit -c 0; ulimit -s 4096; exec $x bash -c 'ulimit -a'",
@@ -48,35 +56,13 @@ func TestInherits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			text = "cd $D; mkdir -p sub; ln -sfn sub link; printf '#!/bin/sh\necho $0 $PWD\nreadlink /proc/self/cwd\n' >script; chmod +x script; " + text
-			without := output(t, []string{"D=" + dir, "x="}, "bash", "-c", text)
-			with := output(t, []string{"D=" + dir, "x=" + box.Binary + " --"}, "bash", "-c", text)
+			text = "mkdir -p sub; ln -sfn sub link; printf '#!/bin/sh\necho $0 $PWD\nreadlink /proc/self/cwd\n' >script; chmod +x script; " + text
+			without, with := script(t, dir, "x=", text), script(t, dir, "x="+box.Binary+" --", text)
 			if with != without || without == "" {
 				t.Errorf("without: %s\nwith:    %s", without, with)
 			}
 		})
 	}
-}
-
-// startedAs runs lameduck with argv and env exactly as given (os/exec would drop duplicate
-// variables), and returns both output streams.
-func startedAs(t *testing.T, env []string, argv ...string) string {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	p, err := os.StartProcess(box.Binary, argv, &os.ProcAttr{Env: env, Files: []*os.File{nil, w, w}})
-	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := testutil.Must(io.ReadAll(r))
-	if state := testutil.Must(p.Wait()); !state.Success() {
-		t.Fatalf("%q: %v: %s", argv, state, out)
-	}
-	return string(out)
 }
 
 // TestInheritsExactly: all entries of the environment and all arguments pass unchanged, under
@@ -95,11 +81,11 @@ func TestInheritsExactly(t *testing.T) {
 	for name, call := range map[string][]string{"lameduck": nil, "tini": {"--"}, "dumb-init": nil, "catatonit": {"--"},
 		"lameduck-stage": {"99", "0", "200", "0", box.Binary}} {
 		call = append([]string{name}, call...)
-		got := startedAs(t, env, append(call, "cat", "/proc/self/environ")...)
+		got := output(t, box.Binary, env, append(call, "cat", "/proc/self/environ")...)
 		if want := strings.Join(env, "\x00") + "\x00"; got != want {
 			t.Errorf("%s: environment\n%q\nwant\n%q", name, got, want)
 		}
-		got = startedAs(t, env, append(append(call, "printf"), words...)...)
+		got = output(t, box.Binary, env, append(append(call, "printf"), words...)...)
 		if want := strings.Join(words[1:], "|") + "|"; got != want {
 			t.Errorf("%s: arguments\n%q\nwant\n%q", name, got, want)
 		}
@@ -110,23 +96,12 @@ func TestInheritsExactly(t *testing.T) {
 // sees lameduck in another directory. Where the path of the working directory is gone, the
 // change follows the fork, because the command needs the directory.
 func TestLeavesDirectoryFirst(t *testing.T) {
-	box.Needs(t, "strace", "bash")
-	calls := regexp.MustCompile(`(?m)(chdir\("/"\)|clone.*CLONE_VFORK.*|vfork\()`)
-	for script, want := range map[string]string{
-		"":                            "chdir clone",
-		"mkdir x; cd x; rmdir $PWD; ": "clone chdir",
-	} {
-		trace := filepath.Join(t.TempDir(), "trace")
-		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " +
-			box.Binary + " true"
-		output(t, nil, "bash", "-c", script)
-		var order []string
-		for _, call := range calls.FindAllString(string(testutil.Must(os.ReadFile(trace))), -1) {
-			name, _, _ := strings.Cut(call, "(")
-			order = append(order, name)
-		}
-		if got := strings.Join(slices.Compact(order), " "); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: system calls %s, want %s", script, got, want)
+	box.Needs(t, "strace")
+	for before, want := range map[string]string{"": "chdir clone ", "mkdir x; cd x; rmdir $PWD; ": "clone chdir "} {
+		got := script(t, t.TempDir(), "L="+box.Binary, before+`strace -o $D/trace -e trace=chdir,clone,clone3,vfork $L true
+			sed -n 's/^chdir("\/").*/chdir/p; s/^vfork.*\|.*CLONE_VFORK.*/clone/p' $D/trace | uniq | head -n 2 | tr '\n' ' '`)
+		if got != want {
+			t.Errorf("%s: system calls %s, want %s", before, got, want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,23 +18,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-// helpWorker is a program behind a wrapper: at its first TERM it cleans up for a third of a second,
-// and at a second one it dies.
-func helpWorker([]string) {
-	got := make(chan os.Signal, 10)
-	signal.Notify(got, syscall.SIGTERM)
-	fmt.Println("up")
-	<-got
-	fmt.Println("cleaning")
-	select {
-	case <-got:
-		fmt.Println("second TERM")
-		os.Exit(9)
-	case <-time.After(time.Second / 3): // the work to be done
-		fmt.Println("clean")
-	}
-}
 
 // pythonWorker is a worker whose handler is gone after the first TERM, as that of a signal.NotifyContext is, or
 // of process.once, or that waits for TERM without a handler.
@@ -62,106 +44,82 @@ else: wait()
 // TestWrappers: a program behind what usually stands in front of it can clean up, and gets TERM once;
 // the exit code is the wrapper's.
 func TestWrappers(t *testing.T) {
-	dir := t.TempDir()
+	dir, worker := t.TempDir(), box.Helper("worker")
+	programs := map[string][]string{"W": worker, "FILES": {dir}, "WORKER": {"python3", "-c", pythonWorker}}
 	for name, text := range map[string]string{
 		"script":       "#!/bin/sh\ntrue\n\"$@\"\n",
-		"trap":         "#!/bin/sh\ntrap 'kill $!' TERM\n\"$@\" &\nwait\n",
+		"trapper":      "#!/bin/sh\ntrap 'kill $!' TERM\n\"$@\" &\nwait\n",
 		"parent.py":    "import subprocess, sys\nsys.exit(subprocess.call(sys.argv[1:]))\n",
 		"package.json": `{"name":"x","version":"1.0.0","scripts":{"start":"\"$WORKER\" helper worker"}}`,
 		"Makefile":     "run:\n\t@\"$$WORKER\" helper worker\n",
 		"reader.py": "import subprocess, sys\np = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, text=True)\n" +
 			"for line in p.stdout: print(line, end='', flush=True)\n",
-		"worker.py": pythonWorker,
 	} {
-		testutil.Must(0, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+		programs[name] = []string{filepath.Join(dir, name)}
+		testutil.Must(0, os.WriteFile(programs[name][0], []byte(text), 0o755))
 	}
 	for _, c := range box.Table(`
-		case          | needs          | group | code | wrapper
-		sh -c         |                | once  | 143  | sh -c 'true; "$@"; true' sh W
-		script        |                | once  | 143  | ./script W
-		in background |                | once  | 143  | sh -c '"$@" & wait' sh W
-		trap          |                |       | 6    | sh -c 'trap "kill \$!; wait \$!; exit 6" TERM; "$@" & wait' sh W
-		pipe          |                |       | 143  | sh -c '"$@" PIPE tee' sh W
-		daemon        |                | once  | 143  | sh -c '("$@" &); exec tail -f /dev/null' sh W
-		setsid        | setsid         | once  | 143  | sh -c 'setsid "$@" & wait' sh W
-		another init  | tini           | once  | 143  | tini -- ./script W
-		another init, which signals the group | dumb-init | once | 143 | dumb-init -- sh -c 'setsid "$@" & wait' sh W
-		npm           | npm            | once  | 143  | npm start --silent
-		make          | make           | once  | 143  | make -s run
-		python        | python3        | once  | 0    | python3 parent.py W
-		reader        | python3        |       | 0    | python3 reader.py W
-		two levels    |                | once  | 143  | sh -c 'sh -c "true; \"\$@\"; true" sh "$@"; true' sh W
-		direct        |                | once  | 0    | W
-		usual trap    |                |       | 143  | sh -c 'trap "kill \$!" TERM; "$@" & wait' sh W
-		trap, exit    |                |       | 6    | sh -c 'trap "kill \$!; exit 6" TERM; "$@" & wait' sh W
-		trap, kill 0  |                |       | 143  | sh -c 'trap "trap - TERM; kill 0" TERM; "$@" & wait' sh W
-		tells nobody  |                |       | 6    | sh -c 'trap "exit 6" TERM; "$@" & wait' sh W
-		a wrapper in a script |        |       | 143  | sh -c 'true; ./trap "$@"; true' sh W
-		signalfd      | catatonit      |       | 143  | catatonit -- ./script W
-		handler out   | python3        | once  | 143  | sh -c 'true; python3 worker.py SIG_DFL; true'
-		then ignored  | python3        | once  | 143  | sh -c 'true; python3 worker.py SIG_IGN; true'
-		sigwait       | python3        |       | 143  | sh -c 'true; python3 worker.py sigwait; true'
-		sigwait in a thread | python3  | once  | 143  | sh -c 'true; python3 worker.py thread; true'
+		case          | needs      | code | group | wrapper
+		sh -c         |            | 143  | once  | sh -c 'true; "$@"; true' sh W
+		a script      |            | 143  | once  | script W
+		in background |            | 143  | once  | sh -c '"$@" & wait' sh W
+		trap          |            | 6    |       | sh -c 'trap "kill \$!; wait \$!; exit 6" TERM; "$@" & wait' sh W
+		pipe          |            | 143  |       | sh -c '"$@" BAR tee' sh W
+		daemon        |            | 143  | once  | sh -c '("$@" &); exec tail -f /dev/null' sh W
+		setsid        | setsid     | 143  | once  | sh -c 'setsid "$@" & wait' sh W
+		another init  | tini       | 143  | once  | tini -- script W
+		another init, which signals the group | dumb-init | 143 | once  | dumb-init -- sh -c 'setsid "$@" & wait' sh W
+		npm           | npm        | 143  | once  | npm start --silent --prefix FILES
+		make          | make       | 143  | once  | make -s -C FILES run
+		python        | python3    | 0    | once  | python3 parent.py W
+		reader        | python3    | 0    |       | python3 reader.py W
+		two levels    |            | 143  | once  | sh -c 'sh -c "true; \"\$@\"; true" sh "$@"; true' sh W
+		direct        |            | 0    | once  | W
+		usual trap    |            | 143  |       | sh -c 'trap "kill \$!" TERM; "$@" & wait' sh W
+		trap, exit    |            | 6    |       | sh -c 'trap "kill \$!; exit 6" TERM; "$@" & wait' sh W
+		trap, kill 0  |            | 143  |       | sh -c 'trap "trap - TERM; kill 0" TERM; "$@" & wait' sh W
+		tells nobody  |            | 6    |       | sh -c 'trap "exit 6" TERM; "$@" & wait' sh W
+		a wrapper in a script |    | 143  |       | sh -c 'true; "$@"; true' sh trapper W
+		signalfd      | catatonit  | 143  |       | catatonit -- script W
+		handler out   | python3    | 143  | once  | sh -c 'true; "$@"; true' sh WORKER SIG_DFL
+		then ignored  | python3    | 143  | once  | sh -c 'true; "$@"; true' sh WORKER SIG_IGN
+		sigwait       | python3    | 143  |       | sh -c 'true; "$@"; true' sh WORKER sigwait
+		sigwait in a thread | python3 | 143 | once  | sh -c 'true; "$@"; true' sh WORKER thread
 	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			if c["needs"] != "" {
-				box.Needs(t, c["needs"])
+		c["env"] = "HOME=" + dir + " WORKER=" + worker[0]
+		for _, flags := range []string{"", "--preset=auto --until=quiet --grace-period=30", "--group"} {
+			code := c["code"]
+			if flags == "--group" {
+				code = "" // whichever is first
 			}
-			worker := box.Helper("worker")
-			var words []string
-			for _, word := range box.Words(c["wrapper"]) {
-				if word = strings.Replace(word, "PIPE", "|", 1); word == "W" {
-					words = append(words, worker...)
-				} else {
-					words = append(words, word)
-				}
+			c["line"], c["session"] = "LAMEDUCK "+flags+" -- "+c["wrapper"], "up / TERM / clean / exits "+code+" / never TERM 2"
+			if flags != "--group" || c["group"] == "once" {
+				c.Play(t, programs)
 			}
-			flags := []string{"", "--preset=auto --until=quiet --grace-period=30"}
-			if c["group"] == "once" {
-				flags = append(flags, "--group")
-			}
-			for _, flags := range flags {
-				s := box.Setup{Env: []string{"WORKER=" + worker[0], "HOME=" + dir}, Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}
-				b := s.Boot(t, flags, words...)
-				b.Out.Wait("up")
-				start := b.Stop()
-				code := b.WaitExit()
-				said := strings.Join(b.Out.Texts(), " ")
-				limit := 5 * time.Second
-				if c["case"] == "tells nobody" { // a thread of the worker's runtime may have run meanwhile
-					limit = 20 * time.Second
-				}
-				if took := time.Since(start); !strings.Contains(said, "clean") || strings.Contains(said, "second") || took > limit {
-					t.Errorf("%q: %v, %s; %v", flags, took, said, b.Err.All())
-				}
-				if !strings.HasSuffix(said, "clean") || fmt.Sprint(code) != c["code"] && !strings.Contains(flags, "group") {
-					t.Errorf("%q: exit code %d, want %s: %s", flags, code, c["code"], said)
-				}
-			}
-		})
+		}
 	}
 }
 
-// TestUntold: a command that waits for a worker that nobody tells to end lasts until KILL, and the report says
-// what is missing. With it, the worker is told.
-func TestUntold(t *testing.T) {
-	t.Parallel()
-	box.Needs(t, "python3")
-	worker := filepath.Join(t.TempDir(), "worker.py")
-	testutil.Must(0, os.WriteFile(worker, []byte(pythonWorker), 0o644))
-	words := []string{"sh", "-c", `trap : TERM; "$@" & wait; wait`, "sh", "python3", worker, "sigwait"}
-	b := box.Boot(t, "--stop-schedule=TERM --grace-period=3s", words...)
-	b.Out.Wait("up")
-	b.Stop()
-	b.Err.Wait("suggestion: nobody has told python3")
-	b.Err.Wait("--group (LAMEDUCK_GROUP)")
-	b = box.Boot(t, "--stop-schedule=TERM --grace-period=30s --group", words...)
-	b.Out.Wait("up")
-	b.Stop()
-	b.Out.Wait("clean")
-	b.WaitExit()
+// TestTold: whom a stop signals, and whom it leaves alone.
+func TestTold(t *testing.T) {
+	box.Sessions(t, map[string][]string{"W": box.Helper("worker"), "WORKER": {"python3", "-c", pythonWorker}, "LEAVES": {"sh", "-c", leaves}}, `
+	case | needs | line | session
+	# A command that waits for a worker that nobody tells to end lasts until KILL, and the report says what is missing.
+	nobody tells | python3 | LAMEDUCK --stop-schedule=TERM --grace-period=3s sh -c 'trap : TERM; "$@" & wait; wait' sh WORKER sigwait | up / TERM / err suggestion: nobody has told python3
+	--group does | python3 | LAMEDUCK --stop-schedule=TERM --grace-period=30s --group sh -c 'trap : TERM; "$@" & wait; wait' sh WORKER sigwait | up / TERM / clean / exits 0
+	# A member of the group that ignores the group's signal, as what a shell runs in the background ignores INT, has
+	# not been asked to end: it gets TERM.
+	in the background | | LAMEDUCK --group --stop-schedule=INT --grace-period=30 sh -c '"$@" & trap "exit 0" INT; wait' sh W | up / TERM / clean / exits 0
+	# A process started after TERM, for the cleanup of a lingering process, gets no TERM, however many others end meanwhile.
+	a cleanup | | LAMEDUCK --log-level=debug --linger=15 LEAVES | up / up / > / cleaning / err lingering: orphan / err lingering: orphan / > / exits 7 / cleaned
+	`)
 }
+
+// leaves leaves a process that cleans up with another one.
+const leaves = `
+(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
+sh -c 'trap exit TERM; (trap "" TERM; echo up; while kill -0 $$; do sleep 0.01; done 2>/dev/null) & while :; do sleep 0.05; done' &
+read x; exit 7`
 
 // node is a process of a random tree, and its words for the helper of that name.
 //
@@ -187,6 +145,13 @@ func (n *node) helper() []string {
 func helpNode(args []string) {
 	var n node
 	box.Die(json.Unmarshal([]byte(args[0]), &n))
+	n.run()
+}
+
+// helpWorker is a program behind a wrapper.
+func helpWorker([]string) { (&node{Name: "worker", Kinds: []string{"handles"}}).run() }
+
+func (n *node) run() {
 	got := make(chan os.Signal, 10)
 	signal.Reset() // package sigcatch, which the tests import, catches signals
 	switch {
@@ -226,8 +191,9 @@ func helpNode(args []string) {
 					child.Signal(syscall.SIGTERM)
 				}
 			}
-			end = time.After(100 * time.Millisecond) // a second TERM would come by then
+			end = time.After(100 * time.Millisecond) // the work to be done; a second TERM would come by then
 		case <-end:
+			fmt.Println(n.Name, "is clean")
 			return
 		}
 	}
@@ -238,21 +204,14 @@ func newTree(random *rand.Rand) (root *node, all []*node) {
 	root = &node{Name: "n0"}
 	all = []*node{root}
 	for i := 1; i < 4+random.IntN(7); i++ {
-		n := &node{Name: fmt.Sprint("n", i)}
-		switch random.IntN(5) {
-		case 0, 1, 2:
-			n.Kinds = append(n.Kinds, "handles")
-		case 3:
-			n.Kinds = append(n.Kinds, "ignores")
-		}
+		n := &node{Name: fmt.Sprint("n", i), Kinds: []string{[]string{"handles", "handles", "handles", "ignores", ""}[random.IntN(5)]}}
 		if n.is("handles") && random.IntN(3) == 0 {
 			n.Kinds[0] = "tells"
 		}
-		if random.IntN(4) == 0 {
-			n.Kinds = append(n.Kinds, "stopped")
-		}
-		if random.IntN(4) == 0 {
-			n.Kinds = append(n.Kinds, "session")
+		for _, kind := range []string{"stopped", "session"} {
+			if random.IntN(4) == 0 {
+				n.Kinds = append(n.Kinds, kind)
+			}
 		}
 		parent := all[random.IntN(len(all))]
 		parent.Children = append(parent.Children, n)
@@ -272,7 +231,7 @@ func TestTrees(t *testing.T) {
 			if seed%4 == 3 {
 				flags += " --group"
 			}
-			b := box.Boot(t, flags, root.helper()...)
+			b := box.Setup{}.Boot(t, flags, root.helper()...)
 			for _, n := range all {
 				b.Out.Wait(n.Name + " up")
 			}
@@ -289,16 +248,4 @@ func TestTrees(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestGroupIgnores: a member of the group that ignores the group's signal, as what a shell runs in the
-// background ignores INT, has not been asked to end: it gets TERM.
-func TestGroupIgnores(t *testing.T) {
-	t.Parallel()
-	words := append([]string{"sh", "-c", `"$@" & trap "exit 0" INT; wait`, "sh"}, box.Helper("worker")...)
-	b := box.Boot(t, "--group --stop-schedule=INT --grace-period=30", words...)
-	b.Out.Wait("up")
-	b.Stop()
-	b.WantExit(0)
-	b.Out.Wait("clean")
 }

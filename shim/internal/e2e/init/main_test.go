@@ -3,13 +3,11 @@
 package init_test
 
 import (
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 func TestMain(m *testing.M) {
@@ -19,16 +17,11 @@ func TestMain(m *testing.M) {
 // TestIdle: after a number of signals, with every feature switched on, lameduck sleeps as
 // long as no event arrives.
 func TestIdle(t *testing.T) {
-	t.Parallel()
-	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Catch(t,
-		"--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
-	for i := range 100 {
-		b.Signal(sig.WINCH)
-		b.Out.WaitNth(i+1, "got WINCH")
-	}
-	testutil.Eventually(t, "two seconds without a context switch", func() bool { return box.Sleeps(b.Pid()) })
-	b.Exit()
+	box.Row{
+		"line": "LAMEDUCK --until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such " +
+			"--health=127.0.0.1:9 --alive-file=alive CATCH",
+		"session": "ready" + strings.Repeat(" / WINCH / got WINCH", 100) + " / sleeps / > exit 7 / exits 7",
+	}.Play(t, nil)
 }
 
 // TestOrphanWakes: an orphan wakes the loop's thread and no other, of which Go's runtime would
@@ -38,8 +31,8 @@ func TestOrphanWakes(t *testing.T) {
 	if !sigcatch.Direct {
 		t.Skip("on this kind of processor every signal passes through a thread of the runtime's")
 	}
-	b := box.Boot(t, "", "sh", "-c", `while read go && [ "$go" = go ]; do (: &)`+alone+`; echo gone; done; exit 7`)
-	testutil.Eventually(t, "lameduck sleeps", func() bool { return box.Sleeps(b.Pid()) })
+	b := box.Setup{}.Boot(t, "", "sh", "-c", `while read go && [ "$go" = go ]; do (: &)`+alone+`; echo gone; done; exit 7`)
+	b.Play("sleeps")
 	before := box.Switches(b.Pid())
 	const orphans = 20
 	for n := range orphans {

@@ -2,14 +2,10 @@ package init_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,81 +14,52 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// all are the signals from 1 to 64, catchable those that a Go program can catch.
-var (
-	all       = ^sig.Set(0)
-	catchable = all.Without(sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34))
-)
+// catchable are the signals that a Go program can catch.
+var catchable = ^sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34)
 
 // TestRewrites sends every signal that can be caught through twelve rewrites, whose targets are, as
 // often as each other, all signals that the command, a Go program, can catch. The signals go one by
 // one, since the kernel lets a pending CONT and a pending stop signal cancel each other.
 func TestRewrites(t *testing.T) {
-	from := slices.Collect(all.Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
+	from := slices.Collect((^sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
 	to := slices.Collect(catchable.All)
 	for shift := 0; shift < len(to); shift += 5 {
-		t.Run(fmt.Sprint(shift), func(t *testing.T) {
-			t.Parallel()
-			var rewrites []string
-			want := []string{"ready"}
-			for i, s := range from {
-				arrives := to[(i+shift)%len(to)]
-				rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(arrives)))
-				want = append(want, "got "+arrives.String())
-			}
-			b := box.Catch(t, "-r "+strings.Join(rewrites, ","))
-			for i, s := range from {
-				b.Signal(s)
-				b.Out.WaitNth(i+2, "")
-			}
-			b.Out.Want(want...)
-			b.Exit()
-		})
+		var rewrites []string
+		session := "ready"
+		for i, s := range from {
+			arrives := to[(i+shift)%len(to)]
+			rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(arrives)))
+			session += fmt.Sprintf(" / %d / got %v", int(s), arrives)
+		}
+		box.Row{"line": "LAMEDUCK -r " + strings.Join(rewrites, ",") + " -- CATCH", "session": session + " / only / > exit 7 / exits 7"}.Play(t, nil)
 	}
 }
 
 // TestDeadlySignals covers the signals that no Go program can catch: 32 and 33 are dropped,
 // unless a rewrite or --stop-signal names them; a rewrite may name the others too.
 func TestDeadlySignals(t *testing.T) {
-	for _, c := range box.Table(`
-		flags            | sent     | code
-		-d 1             | 32 33 64 | 192
-		--preset=auto    | 32 33 64 | 192
-		-g               | 32 33 64 | 192
-		-r 32:USR1       | 33 32    | 138
-		-r 32:32         | 33 32    | 160
-		--stop-signal=32 | 33 32    | 160
-		-r 32:USR1,33:0  | 33 32    | 138
-		-r HUP:KILL      | 1        | 137
-		-r HUP:27        | 1        | 155
-		-r HUP:32        | 1        | 160
-		-r HUP:33        | 1        | 161
-		-r HUP:34        | 1        | 162
-	`) {
-		for _, outside := range []bool{false, true} {
-			b := box.Setup{Outside: outside}.Boot(t, c["flags"], "sh", "-c", "echo ready; exec sleep 1000")
-			b.Ready()
-			for _, s := range strings.Fields(c["sent"]) {
-				b.Signal(testutil.Must(sig.Parse(s)))
-			}
-			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
+	for _, on := range []string{"", "outside"} {
+		for _, c := range box.Table(`
+			case             | session
+			-d 1             | ready / 32 / 33 / 64 / exits 192
+			--preset=auto    | ready / 32 / 33 / 64 / exits 192
+			-g               | ready / 32 / 33 / 64 / exits 192
+			-r 32:USR1       | ready / 33 / 32 / exits 138
+			-r 32:32         | ready / 33 / 32 / exits 160
+			--stop-signal=32 | ready / 33 / 32 / exits 160
+			-r 32:USR1,33:0  | ready / 33 / 32 / exits 138
+			-r HUP:KILL      | ready / HUP / exits 137
+			-r HUP:27        | ready / HUP / exits 155
+			-r HUP:32        | ready / HUP / exits 160
+			-r HUP:33        | ready / HUP / exits 161
+			-r HUP:34        | ready / HUP / exits 162
+		`) {
+			c["on"], c["line"] = on, "LAMEDUCK "+c["case"]+" -- sh -c 'echo ready; exec sleep 1000'"
+			c.Play(t, nil)
 		}
-	}
-}
-
-// TestEarlySignal: after a stop signal before the start of the command, neither the command
-// nor --on-stop is started, and no alive file is left.
-func TestEarlySignal(t *testing.T) {
-	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Setup{Faults: "pending=TERM"}.Boot(t, "-d 1 --on-stop='echo ran' --alive-file="+alive, "echo", "started")
-	b.WantExit(143)
-	b.Out.Want()
-	if _, err := os.Lstat(alive); err == nil {
-		t.Error("the alive file exists")
 	}
 }
 
@@ -140,7 +107,7 @@ var stormy = catchable.Without(sig.SetOf(sig.TERM, sig.CHLD, sig.CONT))
 // afterwards.
 func TestSignalStorm(t *testing.T) {
 	t.Parallel()
-	b := box.Catch(t, "-d 1")
+	b := box.Setup{}.Catch(t, "-d 1")
 	var want []string
 	for s := range stormy.All {
 		want = append(want, "got "+s.String())
@@ -157,18 +124,13 @@ func TestSignalStorm(t *testing.T) {
 			t.Fatalf("volley %d: %q, want %q", n, got, want)
 		}
 	}
-	usage := func() (fds int, threads string, kib int) {
-		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.Pid()))
-		return len(list), box.Status(b.Pid(), "Threads"), box.RSS(b.Pid())
-	}
 	volley(1)
-	fds, threads, kib := usage()
+	before := b.Gauge()
 	for n := range 100 {
 		volley(2 + n)
 	}
-	nowFds, nowThreads, nowKib := usage()
-	if fds == 0 || nowFds != fds || nowThreads != threads || nowKib > kib+box.Heap {
-		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", fds, threads, kib, nowFds, nowThreads, nowKib)
+	if now := b.Gauge(); now.Grown(before) {
+		t.Errorf("%+v, before the storm %+v", now, before)
 	}
 	b.WantHold(b.Stop(), time.Second, "elapsed")
 }
@@ -177,51 +139,36 @@ func TestSignalStorm(t *testing.T) {
 // command's exit.
 func TestHoldInStorm(t *testing.T) {
 	t.Parallel()
-	b := box.Catch(t, "-d 1 -r HUP:0,64:0")
+	b := box.Setup{}.Catch(t, "-d 1 -r HUP:0,64:0")
 	queue := unix.Rlimit{Cur: 1000, Max: 1000} // the limit counts per user: leave room for parallel tests
 	if err := unix.Prlimit(b.Pid(), unix.RLIMIT_SIGPENDING, &queue, nil); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	var senders sync.WaitGroup
-	for _, s := range []unix.Signal{unix.SIGHUP, 64} {
-		senders.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					unix.Kill(b.Pid(), s)
-				}
-			}
-		})
-	}
+	end := box.Repeat(time.Microsecond, func() {
+		for range 100 {
+			unix.Kill(b.Pid(), unix.SIGHUP)
+			unix.Kill(b.Pid(), 64)
+		}
+	})
 	b.WantHold(b.Stop(), time.Second, "elapsed")
-	close(done)
-	senders.Wait()
+	end()
 }
 
 // TestQueued: real-time signals are queued, so as many are passed on as were sent. The
-// command is another lameduck, which logs signals to a file.
+// command is another lameduck, which logs signals.
 func TestQueued(t *testing.T) {
 	const sent = 500
 	for s := range sig.SetOf(32, 33, sig.RTMin, sig.RTMin+1).All { // Go's runtime blocks some of these
-		log := filepath.Join(t.TempDir(), "log")
-		count := func(event string) int {
-			text, _ := os.ReadFile(log)
-			return strings.Count(string(text), "ing: "+event+"\n")
-		}
-		inner := []string{"sh", "-c", `exec "$@" 2>>"$0"`, log, box.Binary, "--log-level=debug", "-r",
-			fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000"}
-		b := box.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), inner...) // lameduck passes 32 and 33 only with a rewrite
-		testutil.Eventually(t, "the command runs", func() bool { return count("started") == 1 })
+		b := box.Setup{}.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), box.Binary, // lameduck passes 32 and 33 only with a rewrite
+			"--log-level=debug", "-r", fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000")
+		b.Err.Wait("ing: started")
 		for range sent {
 			b.Signal(s)
 		}
-		testutil.Eventually(t, "every signal has arrived", func() bool { return count(s.String()) >= sent })
+		b.Err.WaitNth(sent, "ing: "+s.String())
 		b.Signal(sig.HUP)
-		testutil.Eventually(t, "HUP has arrived", func() bool { return count("HUP") == 1 })
-		if got := count(s.String()); got != sent {
+		b.Err.Wait("ing: HUP")
+		if got := b.Err.Count("ing: " + s.String()); got != sent {
 			t.Errorf("%v: sent %d, the command got %d", s, sent, got)
 		}
 	}

@@ -24,26 +24,47 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	box.Main(m, map[string]func([]string){"slow-web": slowWeb, "h2": serveHTTP2})
+	box.Main(m, map[string]func([]string){"serve": serve})
 }
 
-// slowWeb serves HTTP on port args[0], and answers with what the backend on port args[1]
-// answers. With "graceful" TERM is a graceful stop.
-func slowWeb(args []string) {
-	server := &http.Server{Addr: "127.0.0.1:" + args[0],
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer, err := http.Get("http://127.0.0.1:" + args[1])
+// serve serves on port args[0], as further words say: HTTP/2 without TLS ("h2") or HTTP/1 too ("both"), instead of
+// HTTP/1; behind the line of the PROXY protocol ("proxied"); the answers of a "backend" on the port that
+// follows; "graceful", TERM is a graceful stop.
+func serve(args []string) {
+	is := func(word string) bool { return slices.Contains(args, word) }
+	server := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if is("backend") {
+			answer, err := http.Get("http://127.0.0.1:" + args[slices.Index(args, "backend")+1])
 			box.Die(err)
 			io.Copy(w, answer.Body)
-		})}
+		}
+	})}
+	server.Protocols.SetHTTP1(!is("h2"))
+	server.Protocols.SetUnencryptedHTTP2(is("h2") || is("both"))
 	signal.Reset() // back to the defaults: package sigcatch, which the tests import, catches signals
 	ctx := context.Background()
-	if slices.Contains(args, "graceful") {
+	if is("graceful") {
 		ctx, _ = signal.NotifyContext(ctx, syscall.SIGTERM)
 	}
-	go server.ListenAndServe()
+	l, err := net.Listen("tcp", "127.0.0.1:"+args[0])
+	box.Die(err)
+	go server.Serve(proxied{l, is("proxied")})
 	<-ctx.Done()
 	box.Die(server.Shutdown(context.Background()))
+}
+
+// proxied takes the first line from each connection, if there is one.
+type proxied struct {
+	net.Listener
+	hasLine bool
+}
+
+func (l proxied) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	for b := make([]byte, 1); l.hasLine && err == nil && b[0] != '\n'; {
+		_, err = conn.Read(b)
+	}
+	return conn, err
 }
 
 // site is the environment of a server under test: a directory with the files of
@@ -71,14 +92,14 @@ func newSite(t *testing.T, name string) *site {
 	t.Cleanup(func() { server.Close() })
 	s.names = strings.NewReplacer("PORT", fmt.Sprint(s.port), "OTHER", fmt.Sprint(box.FreePort()), "DIR", s.dir,
 		"BACKEND", fmt.Sprint(l.Addr().(*net.TCPAddr).Port), "SELF", testutil.Must(os.Executable()))
-	files := os.DirFS("testdata")
-	fs.WalkDir(files, name, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	if name != "" {
+		testutil.Must(0, os.CopyFS(s.dir, os.DirFS("testdata/"+name)))
+	}
+	filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, _ error) error {
+		if text, err := os.ReadFile(path); err == nil {
+			testutil.WriteFile(t, path, s.names.Replace(string(text)))
 		}
-		to := filepath.Join(s.dir, strings.TrimPrefix(path, name))
-		os.MkdirAll(filepath.Dir(to), 0o755)
-		return os.WriteFile(to, []byte(s.names.Replace(string(testutil.Must(fs.ReadFile(files, path))))), 0o755)
+		return nil
 	})
 	return s
 }
@@ -86,30 +107,24 @@ func newSite(t *testing.T, name string) *site {
 // addr returns the address at which the server listens.
 func (s *site) addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
-// command returns a program of a command line with the names of the site's values.
+// command returns a program of a command line with the names of the site's values, and the words of longer.
 func (s *site) command(line string) *exec.Cmd {
-	words := box.Words(s.names.Replace(line))
+	words := box.Words(s.names.Replace(longer.Replace(line)))
 	return exec.Command(words[0], words[1:]...)
 }
 
 // boot starts lameduck with flags and the site's server, and waits for its port for as long as
 // the server runs.
-func (s *site) boot(flags, command string) *box.Box {
-	s.t.Helper()
-	return s.bootWords(flags, s.command(command).Args)
-}
-
-// bootWords is boot with the words of a command.
-func (s *site) bootWords(flags string, words []string) *box.Box {
+func (s *site) boot(flags string, words ...string) *box.Box {
 	s.t.Helper()
 	env := []string{"HOME=" + s.dir, "XDG_DATA_HOME=" + s.dir, "XDG_CONFIG_HOME=" + s.dir}
-	b := box.Setup{Env: env}.Boot(s.t, flags, words...)
+	b := box.Setup{Env: env}.Boot(s.t, s.names.Replace(flags), words...)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			s.t.Log(b.Out.All(), b.Err.All())
 		}
 	})
-	for !box.Accepts(s.addr()) { // Java may need half a minute on a busy machine
+	for !box.Accepts(nil, s.addr()) { // Java may need half a minute on a busy machine
 		if box.HasEnded(b.Pid()) {
 			s.t.Fatalf("the server left with %d before it listened", b.WaitExit()) // what it said, the log has
 		}

@@ -3,7 +3,6 @@ package presets_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,8 +40,8 @@ const servers = `
 	unicorn           | unicorn   | ruby      | unicorn                                | HTTP       |             |         | TERM    |      |         | unicorn -l 127.0.0.1:PORT DIR/config.ru
 	puma              | puma      | ruby      | puma                                   | HTTP       |             |         |         |      |         | puma -b tcp://127.0.0.1:PORT DIR/config.ru
 	caddy             | caddy     | caddy     | caddy                                  | HTTP       |             |         |         |      |         | caddy run --config DIR/Caddyfile
-	go                | go        |           |                                        | HTTP       |             |         |         |      |         | SELF helper slow-web PORT BACKEND graceful
-	go-bare           | go        |           |                                        | HTTP       | cut         |         |         | 143  |         | SELF helper slow-web PORT BACKEND
+	go                | go        |           |                                        | HTTP       |             |         |         |      |         | SELF helper serve PORT backend BACKEND graceful
+	go-bare           | go        |           |                                        | HTTP       | cut         |         |         | 143  |         | SELF helper serve PORT backend BACKEND
 	varnish           | varnish   |           | varnishd gcc                           | HTTP       | cut         | quiet   |         |      | mkdir DIR/cwd | varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd
 	node              | node      | node      | node                                   | HTTP       |             |         |         |      |         | node DIR/server.js graceful
 	node-bare         | node      | node      | node                                   | HTTP       | cut         | quiet   |         | 143  |         | node DIR/server.js
@@ -83,16 +82,26 @@ const (
 	bin    = "$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)"
 )
 
-// needs skips a test where a program, or a file of a pattern, is not installed.
-func needs(t *testing.T, words string) {
+// start starts the server of a row with lameduck's flags, behind a wrapper. It skips a test where a program, or a
+// file of a pattern, is not installed.
+func start(t *testing.T, c box.Row, flags string, wrapper ...string) (*site, *box.Box) {
 	t.Helper()
-	for word := range strings.FieldsSeq(longer.Replace(words)) {
+	for word := range strings.FieldsSeq(longer.Replace(c["needs"])) {
 		if !strings.Contains(word, "/") {
 			box.Needs(t, word)
 		} else if found, _ := filepath.Glob(word); len(found) == 0 {
 			t.Skipf("there is no %s", word)
 		}
 	}
+	s := newSite(t, c["files"])
+	if c["first"] != "" {
+		if out, err := s.command(c["first"]).CombinedOutput(); strings.Contains(string(out), "unshare") {
+			t.Skipf("no user namespace: %s", out)
+		} else if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	return s, s.boot(flags, append(slices.Clone(wrapper), s.command(c["command"]).Args...)...)
 }
 
 // TestPresets stops real servers with their presets, by TERM and by the stop signal of the server's
@@ -101,23 +110,14 @@ func TestPresets(t *testing.T) {
 	for _, c := range box.Table(servers) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			needs(t, c["needs"])
 			is := func(word string) bool { return strings.Contains(c["is"], word) }
-			boot := func(flags string) (b *box.Box, begin func() (finish func() error)) {
+			begin := func(flags string) (b *box.Box, s *site, finish func() error) {
 				t.Helper()
-				s := newSite(t, c["files"])
-				if c["first"] != "" {
-					if out, err := s.command(longer.Replace(c["first"])).CombinedOutput(); strings.Contains(string(out), "unshare") {
-						t.Skipf("no user namespace: %s", out)
-					} else if err != nil {
-						t.Fatalf("%v: %s", err, out)
-					}
-				}
-				b = s.boot(flags, longer.Replace(c["command"]))
+				s, b = start(t, c, flags)
 				if c["case"] == "haproxy-master" {
 					awaitMaster(b)
 				}
-				return b, func() func() error { return clients[c["client"]](s) }
+				return b, s, clients[c["client"]](s)
 			}
 			p, _ := preset.Named(c["preset"])
 			first, _, _ := strings.Cut(p.Schedule.String(), "/")
@@ -126,8 +126,7 @@ func TestPresets(t *testing.T) {
 				if p.Name == "go" { // Go programs have no common sign
 					flag = "go"
 				}
-				b, begin := boot("--delay=0.1 --log-level=debug --preset=" + flag)
-				finish := begin()
+				b, s, finish := begin("--delay=0.1 --log-level=debug --preset=" + flag)
 				b.Signal(trigger)
 				if flag == "auto" {
 					b.Err.Wait("the command is recognized as " + p.Name)
@@ -137,7 +136,7 @@ func TestPresets(t *testing.T) {
 					wantServed(t, finish, true)
 				}
 				if is("running") {
-					begin()
+					clients[c["client"]](s)
 					b.Signal(sig.INT)
 				}
 				code, _ := strconv.Atoi(c["code"])
@@ -147,15 +146,13 @@ func TestPresets(t *testing.T) {
 				}
 			}
 			if s, _ := sig.Parse(c["without"]); s != 0 {
-				b, begin := boot("")
-				finish := begin()
+				b, _, finish := begin("")
 				b.Signal(s)
 				b.WaitExit()
 				wantServed(t, finish, false)
 			}
 			if c["hold"] != "" {
-				b, begin := boot("--quiet-for=0.3 --grace-period=60 --preset=" + p.Name + " --until=" + c["hold"])
-				finish := begin()
+				b, _, finish := begin("--quiet-for=0.3 --grace-period=60 --preset=" + p.Name + " --until=" + c["hold"])
 				b.Trigger()
 				wantServed(t, finish, true)
 				b.Signal(sig.INT) // the client may stay
@@ -187,19 +184,11 @@ func TestBehind(t *testing.T) {
 		for name, wrapper := range wrappers {
 			t.Run(c["case"]+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				needs(t, c["needs"])
-				flags := []string{"--preset=auto --grace-period=30"}
-				if p.Schedule.String() == "TERM" && name == "shell" {
-					flags = append(flags, "--grace-period=30")
-				}
-				for _, flags := range flags {
-					s := newSite(t, c["files"])
-					if c["first"] != "" {
-						if out, err := s.command(longer.Replace(c["first"])).CombinedOutput(); err != nil {
-							t.Skipf("%v: %s", err, out)
-						}
+				for _, flags := range []string{"--grace-period=30 --preset=auto", "--grace-period=30"} {
+					if flags == "--grace-period=30" && (p.Schedule.String() != "TERM" || name != "shell") {
+						continue
 					}
-					b := s.bootWords(flags, append(slices.Clone(wrapper), s.command(longer.Replace(c["command"])).Args...))
+					s, b := start(t, c, flags, wrapper...)
 					finish := clients[c["client"]](s)
 					b.Stop()
 					wantServed(t, finish, true)
@@ -225,7 +214,7 @@ func awaitMaster(b *box.Box) {
 	pid := b.Child()
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if strings.Contains(string(env), "HAPROXY_MWORKER_WAIT_ONLY=1") && box.Signals(pid, "SigBlk") == 0 {
+		if strings.Contains(string(env), "HAPROXY_MWORKER_WAIT_ONLY=1") && box.Status(pid, "SigBlk") == "0000000000000000" {
 			return
 		}
 	}
@@ -239,13 +228,13 @@ func TestPresetMemcached(t *testing.T) {
 	for flags, answer := range map[string]string{"--preset=auto --delay=0.1": "VALUE", "": "END"} {
 		const server = "memcached -u root -l 127.0.0.1 -p PORT -m 64 -e DIR/memory"
 		s := newSite(t, "")
-		b := s.boot(flags, server)
+		b := s.boot(flags, s.command(server).Args...)
 		s.dial().mustAsk(s, "set a 0 0 1\r\nx", "STORED")
 		b.Stop()
 		b.WantExit(0)
 		// memcached counts whole seconds, and takes a restart within the same second for a stopped clock
 		time.Sleep(1100 * time.Millisecond)
-		s.boot("", server)
+		s.boot("", s.command(server).Args...)
 		s.dial().mustAsk(s, "get a", answer)
 	}
 }
@@ -254,23 +243,16 @@ func TestPresetMemcached(t *testing.T) {
 // another init's name, and where /proc/PID/exe may not be read, by its command line. What wins over
 // auto, the golden scripts show.
 func TestAuto(t *testing.T) {
-	t.Parallel()
 	box.Needs(t, "haproxy")
 	dir := testutil.Must(os.MkdirTemp("", "auto"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	os.Chmod(dir, 0o755)
-	program := testutil.Must(exec.LookPath("haproxy"))
-	testutil.Must(0, exec.Command("install", "-m", "711", program, dir+"/haproxy").Run()) // executable, not readable
-	testutil.Must(0, exec.Command("install", "-m", "644", newSite(t, "haproxy").dir+"/conf", dir+"/conf").Run())
-	testutil.Must(0, exec.Command("install", "-m", "755", box.Binary, dir+"/tini").Run())
-	b := box.Setup{Faults: "uid=65534", Init: dir + "/tini",
-		Env: []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_DELAY=3", "LAMEDUCK_GRACE_PERIOD=30"}}.
-		Boot(t, "", "sh", "-c", "echo ready; read go; cd "+dir+"; exec ./haproxy -db -f conf")
-	b.Ready()
-	b.Trigger()
-	b.Send("go")
-	b.WantExit(0)
-	if r := b.Report(); r.Trigger != "TERM" || r.Signals() != "USR1" {
-		t.Errorf("report %+v, want USR1", r)
-	}
+	install := newSite(t, "haproxy").command("sh -c 'cd " + dir + "; install -m 711 $(command -v haproxy) haproxy; " + // executable, not readable
+		"install -m 644 DIR/conf conf; install -m 755 " + box.Binary + " tini'")
+	testutil.Must(0, install.Run())
+	box.Row{
+		"faults": "uid=65534", "env": "LAMEDUCK_PRESET=auto LAMEDUCK_DELAY=3 LAMEDUCK_GRACE_PERIOD=30",
+		"line":    dir + "/tini sh -c 'echo ready; read go; cd " + dir + "; exec ./haproxy -db -f conf'",
+		"session": "ready / TERM / err holding / > go / exits 0 / ended elapsed USR1",
+	}.Play(t, nil)
 }

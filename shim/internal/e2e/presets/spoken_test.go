@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,11 +20,11 @@ const spoken = `
 	case              | speaks                       | files   | needs                     | first | command
 	haproxy           | both                         |         |                           |       |
 	haproxy-h2        | alone                        | haproxy | haproxy                   | sed -i 's/PORT/PORT proto h2/' DIR/conf | haproxy -db -f DIR/conf
-	haproxy-tcp       | relay                        | haproxy | haproxy                   | sed -i 's/mode http/mode tcp/; s/gate .*/gate 127.0.0.1:OTHER/' DIR/conf | sh -c 'SELF helper h2 OTHER & exec haproxy -db -f DIR/conf'
-	haproxy-tcp-proxy | relay                        | haproxy | haproxy                   | sed -i 's/mode http/mode tcp/; s/gate .*/gate 127.0.0.1:OTHER send-proxy/' DIR/conf | sh -c 'SELF helper h2 OTHER proxied & exec haproxy -db -f DIR/conf'
+	haproxy-tcp       | relay                        | haproxy | haproxy                   | sed -i 's/mode http/mode tcp/; s/gate .*/gate 127.0.0.1:OTHER/' DIR/conf | sh -c 'SELF helper serve OTHER h2 & exec haproxy -db -f DIR/conf'
+	haproxy-tcp-proxy | relay                        | haproxy | haproxy                   | sed -i 's/mode http/mode tcp/; s/gate .*/gate 127.0.0.1:OTHER send-proxy/' DIR/conf | sh -c 'SELF helper serve OTHER h2 proxied & exec haproxy -db -f DIR/conf'
 	nginx             | ("HTTP/1.1 400 Bad Request   |         |                           |       |
 	nginx-h2          | alone                        | nginx   | nginx                     | sed -i 's/PORT;/PORT http2;/' DIR/conf | nginx -c DIR/conf -g 'daemon off;'
-	nginx-stream      | relay                        | stream  | nginx /usr/lib/nginx/modules/ngx_stream_module.so | | sh -c 'SELF helper h2 OTHER & exec nginx -c DIR/conf -g "daemon off;"'
+	nginx-stream      | relay                        | stream  | nginx /usr/lib/nginx/modules/ngx_stream_module.so | | sh -c 'SELF helper serve OTHER h2 & exec nginx -c DIR/conf -g "daemon off;"'
 	httpd             | (                            |         |                           |       |
 	php-fpm           | (                            |         |                           |       |
 	uwsgi             | (                            |         |                           |       |
@@ -37,8 +35,8 @@ const spoken = `
 	puma              | (                            |         |                           |       |
 	caddy             | (                            |         |                           |       |
 	go                | (                            |         |                           |       |
-	go-both           | both                         |         |                           |       | SELF helper h2 PORT http1
-	go-h2             | alone                        |         |                           |       | SELF helper h2 PORT
+	go-both           | both                         |         |                           |       | SELF helper serve PORT both
+	go-h2             | alone                        |         |                           |       | SELF helper serve PORT h2
 	varnish           | (                            |         |                           |       |
 	node              | (                            |         |                           |       |
 	node-h2           | alone                        |         | node                      |       | node -e 'require("http2").createServer((q, r) => r.end()).listen(PORT, "127.0.0.1")'
@@ -50,36 +48,11 @@ const spoken = `
 	redis             | ("-ERR unknown command       |         |                           |       |
 	memcached         | (closes the connection       |         | memcached                 |       | memcached -u root -l 127.0.0.1 -p PORT
 	nats              | (                            |         |                           |       |
-	socat             | relay                        |         | socat                     |       | sh -c 'SELF helper h2 OTHER & until socat /dev/null TCP:127.0.0.1:OTHER; do sleep 0.02; done; exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr TCP:127.0.0.1:OTHER'
+	socat             | relay                        |         | socat                     |       | sh -c 'SELF helper serve OTHER h2 & until socat /dev/null TCP:127.0.0.1:OTHER; do sleep 0.02; done; exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr TCP:127.0.0.1:OTHER'
 	nghttpd           | alone                        |         | nghttpd                   |       | nghttpd --no-tls -a 127.0.0.1 PORT
 	nghttpx           | both                         |         | nghttpx nghttpd           |       | sh -c 'nghttpd --no-tls -a 127.0.0.1 OTHER & exec nghttpx -f127.0.0.1,PORT\;no-tls -b127.0.0.1,OTHER\;\;proto=h2 --workers=1'
 	grpcio            | alone                        | grpcio  | /usr/lib/python3/dist-packages/grpc |   | /usr/bin/python3 DIR/server.py
 `
-
-// serveHTTP2 serves HTTP/2 without TLS on port args[0], and with "http1" HTTP/1 too. "proxied" connections begin
-// with a line of the PROXY protocol.
-func serveHTTP2(args []string) {
-	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), Protocols: new(http.Protocols)}
-	server.Protocols.SetUnencryptedHTTP2(true)
-	server.Protocols.SetHTTP1(slices.Contains(args, "http1"))
-	l, err := net.Listen("tcp", "127.0.0.1:"+args[0])
-	box.Die(err)
-	if slices.Contains(args, "proxied") {
-		l = proxied{l}
-	}
-	box.Die(server.Serve(l))
-}
-
-// proxied takes the first line from each connection.
-type proxied struct{ net.Listener }
-
-func (l proxied) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	for b := make([]byte, 1); err == nil && b[0] != '\n'; {
-		_, err = conn.Read(b)
-	}
-	return conn, err
-}
 
 // TestSpoken asks real servers what they speak, while a client keeps a connection: GOAWAY is meant for those
 // of HTTP/2, the user is warned of the others, and with --close-idle only HTTP/2 alone is found.
@@ -95,22 +68,15 @@ func TestSpoken(t *testing.T) {
 			if c["command"] == "" {
 				of = rows[c["case"]]
 			}
-			needs(t, of["needs"])
 			want := map[string]string{"alone": "", "perhaps both": "", "both": "also speaks HTTP/1", "relay": "is that of a proxy that copies the bytes"}
 			says, isHTTP2 := want[c["speaks"]]
 			if !isHTTP2 {
 				says = "does not speak HTTP/2 without TLS " + c["speaks"]
 			}
 			for _, flag := range []string{"--goaway=PORT", "--goaway=auto"} {
-				s := newSite(t, of["files"])
-				if of["first"] != "" {
-					if out, err := s.command(longer.Replace(of["first"])).CombinedOutput(); err != nil {
-						t.Skipf("%v: %s", err, out)
-					}
-				}
-				b := s.boot(s.names.Replace("--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag), longer.Replace(of["command"]))
+				s, b := start(t, of, "--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag)
 				if other := s.names.Replace("127.0.0.1:OTHER"); strings.Contains(of["command"], "OTHER") && c["case"] != "haproxy-tcp-proxy" {
-					testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(other) })
+					testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(nil, other) })
 				}
 				client, err := net.Dial("tcp", s.addr())
 				if err != nil {

@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
 			for n := 0; time.Now().Before(end) && !t.Failed(); n++ {
 				life.Run(fmt.Sprint(n), func(one *testing.T) {
-					l := &soaked{port: 20000 + 1000*i + 10*(n%100), rnd: rnd}
+					l := &soaked{port: 20000 + 1000*i + 10*(n%100), rnd: rnd, end: func() {}}
 					l.live(one, func() bool { return time.Now().Before(until) && !t.Failed() })
 				})
 			}
@@ -60,8 +60,8 @@ type soaked struct {
 	*box.Box
 	port   int // of the server; health checks come to the next
 	rnd    *rand.Rand
-	flags  []string
-	base   gauge
+	flags  string
+	base   box.Gauge
 	end    func() // of the load
 	failed atomic.Int64
 }
@@ -70,35 +70,42 @@ type soaked struct {
 func (l *soaked) must(holds bool, format string, args ...any) {
 	if !holds {
 		l.T.Helper()
-		l.T.Fatalf("-seed=%d: %s\n%s\n%v", *seed, fmt.Sprintf(format, args...), l.flags, l.Err.Texts())
+		l.T.Fatalf(format, args...)
 	}
 }
 
 func (l *soaked) pick(words ...string) string { return words[l.rnd.IntN(len(words))] }
 
-func (l *soaked) has(flag string) bool { return strings.Contains(strings.Join(l.flags, " "), flag) }
+func (l *soaked) has(flag string) bool { return strings.Contains(l.flags, flag) }
 
 // live starts and ends a lameduck, which acts as long as it goes on, and a few times at least. --group
 // is left out, since a group's TERM would end the programs that the command runs.
 func (l *soaked) live(t *testing.T, goesOn func() bool) {
 	dir := t.TempDir()
+	l.flags = "--delay=0.3"
 	if until := l.pick("", "settled", "quiet", "drained"); until != "" {
-		l.flags = []string{"--until=" + until, "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100"}
-	} else {
-		l.flags = []string{"--delay=0.3"}
-	}
-	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
-		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive"} {
-		l.flags = append(l.flags, l.pick("", flag))
+		l.flags = "--delay=0.2 --quiet-for=2 --max-delay=60 --grace-period=100 --until=" + until
 	}
 	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
 	passed := fmt.Sprintf("%s=127.0.0.1:%d --health-during=", health, l.port) + l.pick("fail", "pass", "close")
-	l.flags = append(l.flags, l.pick("", health, passed))
-	l.Box = box.Boot(t, strings.Join(l.flags, " "), box.Helper("web", fmt.Sprintf("127.0.0.1:%d", l.port))...)
+	for _, flag := range []string{"--on-stop=true", "--wait-gone=" + dir + "/nobody", "--log-format=json",
+		"--log-level=debug", "--linger=1", "--termination-log=" + dir + "/log", "--alive-file=" + dir + "/alive", l.pick(health, passed)} {
+		l.flags += " " + l.pick("", flag)
+	}
+	l.Box = box.Setup{}.Boot(t, l.flags, box.Helper("catch", fmt.Sprintf("http:127.0.0.1:%d", l.port))...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("-seed=%d: %s\n%v\n%+v", *seed, l.flags, l.Err.Texts(), l.Gauge())
+		}
+	})
 	l.Out.Next("ready")
-	l.base = l.read()
-	l.load()
-	defer l.end()
+	l.base = l.Gauge()
+	for i := range 3 { // the load; the first connection stays open
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
+		end, others := box.Repeat(10*time.Millisecond, func() { l.request(c) }), l.end
+		l.end = sync.OnceFunc(func() { end(); c.CloseIdleConnections(); others() })
+	}
+	defer func() { l.end() }()
 	rests := l.rnd.IntN(3) == 0
 	for n := 2 + l.rnd.IntN(5); n > 0 || goesOn(); n-- {
 		rests = rests || n <= 0
@@ -112,46 +119,13 @@ func (l *soaked) live(t *testing.T, goesOn func() bool) {
 	l.must(left != nil, "the alive file is still there")
 }
 
-// load begins the load: three clients with requests all the time, the first on a connection that
-// stays open.
-func (l *soaked) load() {
-	var ends []func()
-	for i := range 3 {
-		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: i > 0}}
-		end := box.Repeat(10*time.Millisecond, func() {
-			answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
-			if err == nil {
-				answer.Body.Close()
-			} else {
-				l.failed.Add(1)
-			}
-		})
-		ends = append(ends, end, c.CloseIdleConnections)
+func (l *soaked) request(c *http.Client) {
+	answer, err := c.Post(fmt.Sprintf("http://127.0.0.1:%d", l.port), "", nil)
+	if err != nil {
+		l.failed.Add(1)
+		return
 	}
-	l.end = sync.OnceFunc(func() {
-		for _, end := range ends {
-			end()
-		}
-	})
-}
-
-// gauge counts the resources of a process.
-type gauge struct {
-	descriptors, zombies, kib int
-	threads                   string
-}
-
-// read gauges lameduck.
-func (l *soaked) read() (g gauge) {
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.Pid()))
-	l.must(err == nil, "lameduck has exited: %v", err)
-	g = gauge{descriptors: len(fds), kib: box.RSS(l.Pid()), threads: box.Status(l.Pid(), "Threads")}
-	for _, child := range box.Children(l.Pid()) {
-		if strings.HasPrefix(box.Status(child, "State"), "Z") {
-			g.zombies++
-		}
-	}
-	return g
+	answer.Body.Close()
 }
 
 // soon waits until a condition holds, and reports whether it held in time.
@@ -164,16 +138,9 @@ func soon(holds func() bool) bool {
 	return true
 }
 
-// check compares lameduck with its base line. Threads and memory may never grow; zombies
-// and descriptors may, for a while.
+// check wants lameduck to use no more than its base line, soon: zombies and descriptors may be more for a while.
 func (l *soaked) check() {
-	var now gauge
-	isWell := soon(func() bool {
-		now = l.read()
-		l.must(now.threads == l.base.threads && now.kib <= l.base.kib+box.Heap, "%+v, was %+v", now, l.base)
-		return now.zombies == 0 && now.descriptors <= l.base.descriptors
-	})
-	l.must(isWell, "%+v, was %+v", now, l.base)
+	l.must(soon(func() bool { return !l.Gauge().Grown(l.base) }), "more than %+v", l.base)
 }
 
 // act does one thing at random and checks that no resource has leaked.
@@ -238,7 +205,7 @@ func (l *soaked) checks() {
 			answer := l.Get(address)
 			l.must(strings.HasPrefix(answer, "200 "), "a health check was answered with %q", answer)
 		} else {
-			l.must(box.Accepts(address), "no health check is accepted")
+			l.must(box.Accepts(nil, address), "no health check is accepted")
 		}
 	}
 }
@@ -250,13 +217,13 @@ func (l *soaked) stop() {
 	way := l.pick("TERM", "INT", "exit", "load", "goes on")
 	amid := l.has("--until=") && way != "load" && way != "goes on"
 	if amid {
-		l.Trigger()
-		l.base.descriptors += 10
+		l.Play("TERM / err holding")
+		l.base.Descriptors += 10
 	} else {
 		l.end()
 		l.Stop()
 		l.Out.Next("got TERM")
-		l.base.descriptors += 2
+		l.base.Descriptors += 2
 	}
 	if amid || way == "goes on" {
 		l.orphans()

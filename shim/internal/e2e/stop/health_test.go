@@ -27,24 +27,19 @@ func TestHealth(t *testing.T) {
 			t.Parallel()
 			const quiet = 1500 * time.Millisecond
 			s := box.Setup{Faults: c["faults"], Env: strings.Fields(c["environment"]), Network: box.NewNetwork(t)}
-			health, target := box.FreeAddr(), box.FreeAddr()
-			b := s.Boot(t, "--grace-period=30 --quiet-for=1.5 --until="+c["until"]+" --health="+health+"="+target+" "+c["flags"],
-				box.Helper("web", target)...)
-			b.Ready()
-			if got := b.Get(health); got != "200 mine" {
-				t.Errorf("before the stop: %s", got)
-			}
-			b.Trigger()
-			testutil.Eventually(t, "checks get "+c["during"], func() bool { return b.Get(health) == c["during"] })
-			end := box.Repeat(100*time.Millisecond, func() {
-				if got := b.Get(health); got != c["during"] {
-					t.Errorf("during the stop: %s", got)
+			const health, target = "127.0.0.1:9000", "127.0.0.1:8080"
+			b := s.Catch(t, "--grace-period=30 --quiet-for=1.5 --until="+c["until"]+" --health="+health+"="+target+" "+c["flags"], "http:"+target)
+			want := func(address, answer string) {
+				if got := b.Get(address); got != answer {
+					t.Errorf("%s answers %s", address, got)
 				}
-			})
-			last := time.Now()
-			if got := b.Get(target); got != "200 mine" {
-				t.Errorf("a user's request during the stop: %s", got)
 			}
+			want(health, "200 mine")
+			b.Play("TERM / err holding")
+			testutil.Eventually(t, "checks get "+c["during"], func() bool { return b.Get(health) == c["during"] })
+			end := box.Repeat(100*time.Millisecond, func() { want(health, c["during"]) })
+			last := time.Now()
+			want(target, "200 mine") // a user's request
 			b.Out.Wait("got TERM")
 			end() // while the command still serves
 			r := b.WantHold(last, quiet-200*time.Millisecond, c["until"])

@@ -3,7 +3,6 @@ package stop_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -19,31 +18,27 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	log := t.TempDir() + "/log"
 	testutil.WriteFile(t, log, "the command's\n")
-	logged := func(what string, ok func(r box.Report) bool) {
+	logged := func(text string) {
 		t.Helper()
-		testutil.Eventually(t, "the termination log has "+what, func() bool {
+		testutil.Eventually(t, "the termination log has "+text, func() bool {
 			lines := box.ReadLines(log)
-			return len(lines) == 2 && lines[0] == "the command's" && json.Valid([]byte(lines[1])) &&
-				ok(box.ParseReport(lines[1]))
+			return len(lines) == 2 && lines[0] == "the command's" && json.Valid([]byte(lines[1])) && strings.Contains(lines[1], text)
 		})
 	}
 	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t,
 		"--delay=2 --grace-period=5 --log-level=debug --termination-log="+log, "[::]:0")
-	b.Stop()
-	b.Err.Wait("sample busy") // later connections are new
-	logged("the trigger", func(r box.Report) bool { return r.Trigger == "TERM" && r.Ended == "" })
+	b.Play("TERM / err sample busy") // later connections are new
+	logged(`"trigger":"TERM","held_ms":0,"ended":null`)
 	b.ShortConn("127.0.0.1")
 	kept := b.Dial("::1")
 	kept.Ask("hello")
-	b.Out.Wait("got TERM")
-	logged("the signal", func(r box.Report) bool { return r.Ended == "elapsed" && r.Signals() == "TERM" })
+	b.Play("got TERM")
+	logged(`"sent":[{"signal":"TERM"`)
 	fmt.Fprintln(kept, "wait")
-	b.Err.Wait("still runs")
-	logged("that the command still runs", func(r box.Report) bool {
-		return strings.Contains(r.Message, ", 1 in flight") && r.ExitCode == -1 && r.GraceUsedMS >= 4000
-	})
+	b.Play("err still runs")
+	logged(", 1 in flight")
 	b.Exit()
-	logged("the exit", func(r box.Report) bool { return r.ExitCode == 7 })
+	logged(`"exit_code":7`)
 	for _, line := range b.Err.All() {
 		if r := box.ParseReport(line.Text); r.Schema != 1 || r.Level == "" || r.Message == "" {
 			t.Errorf("line %s", line)
@@ -60,23 +55,12 @@ func TestReport(t *testing.T) {
 // TestTerminationLogFails: if the command fails by itself, lameduck restores the file. When
 // the file can no longer be written, lameduck warns once, and the stop goes on.
 func TestTerminationLogFails(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir() + "/volume"
-	os.Mkdir(dir, 0o755)
-	testutil.WriteFile(t, dir+"/log", "boom")
-	b := box.Catch(t, "-d 10 --grace-period=30 --termination-log="+dir+"/log")
-	b.Trigger()
-	testutil.Eventually(t, "the file has the line at the trigger",
-		func() bool { return strings.Contains(fmt.Sprint(box.ReadLines(dir+"/log")), "holding") })
-	b.Send("killed KILL")
-	b.WantExit(137)
-	if now := string(testutil.Must(os.ReadFile(dir + "/log"))); now != "boom" {
-		t.Errorf("the file is %q, want it as before the stop", now)
-	}
-	b = box.Catch(t, "-d 0.5 --termination-log="+dir+"/log")
-	os.RemoveAll(dir)
-	b.WantHold(b.Stop(), 0, "elapsed")
-	b.WantWarning("cannot write the termination log: no such file or directory")
+	box.Sessions(t, nil, `
+	case | line | session
+	restored | sh -c 'printf boom >log; "$@"; echo $? $(cat log)' sh LAMEDUCK -d 10 --grace-period=30 --termination-log=DIR/log CATCH | ready / > inside TERM / err holding / > run until grep holding log; do sleep 0.01; done / exit status 0 / > killed KILL / 137 boom / exits 0
+	gone | LAMEDUCK -d 0.5 --termination-log=DIR/log CATCH | ready / > run rm -r DIR / exit status 0 / TERM / got TERM / > exit 7 / exits 7 / ended elapsed
+		/ warns cannot write the termination log: no such file or directory
+	`)
 }
 
 // TestReportForged: a path that forges a line and escape sequences is quoted in every line
@@ -89,9 +73,7 @@ func TestReportForged(t *testing.T) {
 	b := box.Setup{Env: []string{"LAMEDUCK_LOG_FORMAT=text", "LAMEDUCK_ON_STOP='/no/such/" + forgery + "'",
 		"LAMEDUCK_WAIT_GONE=" + dir + "/" + forgery}}.
 		Catch(t, "--max-delay=0.5 --grace-period=30 --log-level=debug --termination-log="+dir+"/log")
-	b.Stop()
-	b.Out.Wait("got TERM")
-	b.Exit()
+	b.Play("TERM / got TERM / > exit 7 / exits 7")
 	lines := append(b.Err.Texts(), box.ReadLines(dir+"/log")...)
 	for _, line := range lines {
 		if line != quote.Line(line) || strings.HasPrefix(line, "lameduck: forged") {

@@ -44,29 +44,27 @@ func playReal(t *testing.T, s *script.Script) {
 	b := box.Setup{Env: s.Env}.Catch(t, strings.Join(s.Flags, " "))
 	ready := b.Out.Wait("ready").At
 	isKill := func(action script.Step) bool { return action.Text == "sends KILL" }
+	killed := slices.ContainsFunc(s.Actions, isKill) // by lameduck
 	for _, e := range s.Events {
-		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions, isKill) {
-			continue // lameduck sends the KILL
-		}
 		time.Sleep(time.Until(ready.Add(e.At))) // a script says at which times events come
 		if name, err := sig.Parse(e.Text); err == nil {
 			b.Signal(name)
-		} else {
+		} else if e.Text != "killed KILL" || !killed {
 			b.Send(e.Text)
 		}
 	}
-	code := b.WaitExit()
-	got := map[string][]box.Line{"leaves": {{At: time.Now(), Text: fmt.Sprint("leaves ", code)}}} // by verb
+	got := map[string][]box.Line{} // by verb
+	note := func(verb, text string, at time.Time) {
+		got[verb] = append(got[verb], box.Line{At: at, Text: verb + " " + text})
+	}
+	note("leaves", fmt.Sprint(b.WaitExit()), time.Now())
 	for _, line := range b.Err.All() {
 		r := box.ParseReport(line.Text)
-		if r.Level == "warn" {
-			r.Message = "warning: " + r.Message
-		}
-		got["says"] = append(got["says"], box.Line{At: line.At, Text: "says " + r.Message})
+		note("says", map[string]string{"warn": "warning: "}[r.Level]+r.Message, line.At)
 	}
 	for _, line := range b.Out.All() {
 		if name, ok := strings.CutPrefix(line.Text, "got "); ok {
-			got["sends"] = append(got["sends"], box.Line{At: line.At, Text: "sends " + name})
+			note("sends", name, line.At)
 		}
 	}
 	for _, a := range slices.DeleteFunc(s.Actions, isKill) {
