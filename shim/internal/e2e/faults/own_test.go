@@ -24,7 +24,7 @@ func TestOwnFaults(t *testing.T) {
 			said = "never"
 		}
 		box.Row{
-			"case": "at " + at, "env": "FAULT_AT=" + at,
+			"case": "at " + at, "env": "'FAULT_AT=" + at + "'",
 			"line": "FAULTY --preset=auto --delay=0.5 --until=quiet --quiet-for=0.3 --max-delay=2 --grace-period=100 -r TERM:USR1 -r INT:INT " +
 				"--on-stop=http://127.0.0.1:1/ --termination-log=DIR/log -- CATCH",
 			"session": "ready / HUP / > run (true &) / did run / TERM / got USR1 / state S S / > exit 7 / exits 7 / once got USR1 / once got HUP / " +
@@ -59,7 +59,7 @@ func TestOwnHookFaults(t *testing.T) {
 		next          | -d 2 --until=elapsed | exits 125 / lasts 1.8s / once a fault of lameduck's own
 		next          |                      | err the hold goes on blindly for 4 / TERM / exits 125 / once a fault of lameduck's own
 	`) {
-		c["on"], c["env"] = "outside, network", "FAULT_AT="+c["case"]
+		c["on"], c["env"] = "outside, network", "'FAULT_AT="+c["case"]+"'"
 		c["line"] = "FAULTY hold --grace-period=60 --quiet-for=0.3 " + c["flags"]
 		c.Play(t, programs)
 	}
