@@ -193,7 +193,9 @@ func TestWatchPolicy(t *testing.T) {
 
 // TestBothPolicies: a pod that holds is measured too, with the grace period that the hold has given it.
 func TestBothPolicies(t *testing.T) {
-	pod := podOf(t, "{metadata: {labels: {lameduck: hold}}, spec: {containers: [{name: a, lifecycle: {preStop: {sleep: {seconds: 45}}}}]}}")
+	pod := podOf(t, `
+metadata: {labels: {lameduck: hold}}
+spec: {containers: [{name: a, lifecycle: {preStop: {sleep: {seconds: 45}}}}]}`)
 	got := applied(t, "fleet/watch.yaml", applied(t, "fleet/policy.yaml", pod)).Spec
 	var names []string
 	for _, c := range got.InitContainers {
