@@ -101,8 +101,8 @@ func lintFile(file string, named bool, in io.Reader) (kept []finding, err error)
 	return kept, nil
 }
 
-// read returns the text of a file. A FIFO may have no writer, some devices have no end, and a program that a
-// Dockerfile copies may be large.
+// read returns the text of a file. A FIFO may have no writer, some devices have no end, an empty file in /proc waits
+// for what it reads, and a program that a Dockerfile copies may be large.
 func read(file string, in io.Reader) (text []byte, err error) {
 	if file == stdin {
 		return io.ReadAll(in)
@@ -115,6 +115,8 @@ func read(file string, in io.Reader) (text []byte, err error) {
 		return nil, errors.New("not a regular file: give - for standard input")
 	case info.Size() > 64<<20:
 		return nil, errors.New("larger than 64 MB")
+	case info.Size() == 0:
+		return nil, nil
 	}
 	return os.ReadFile(file)
 }

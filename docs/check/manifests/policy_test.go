@@ -14,7 +14,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	core "k8s.io/api/core/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -87,6 +86,16 @@ func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 	return result.(*core.Pod)
 }
 
+// podOf returns a pod in YAML.
+func podOf(t *testing.T, text string) *core.Pod {
+	t.Helper()
+	var pod core.Pod
+	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
+		t.Fatal(text, err)
+	}
+	return &pod
+}
+
 // hooked are a pod, its containers, and the hooks that they get; "-" is none.
 const hooked = `
 - | {name: a, PORT} | a: hold --grace-period=30
@@ -124,13 +133,10 @@ func TestHoldPolicy(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(words.Replace(hooked)), "\n") {
 		cells := strings.Split(line, " | ")
 		want := strings.Trim(cells[2], "-")
-		pod := core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", i)}}
 		text := fmt.Sprintf("{spec: {containers: [%s], %s}}", cells[1], strings.Trim(cells[0], "-"))
-		if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
-			t.Fatal(text, err)
-		}
-		before := pod.DeepCopy()
-		got := applied(t, "fleet/policy.yaml", &pod)
+		before := podOf(t, text)
+		before.Namespace, before.Name = "default", fmt.Sprint("pod-", i)
+		got := applied(t, "fleet/policy.yaml", before.DeepCopy())
 		pods.Items = append(pods.Items, *got)
 		var hooks []string
 		for i, c := range got.Spec.Containers {
@@ -176,21 +182,20 @@ func TestHoldPolicy(t *testing.T) {
 // TestWatchPolicy: the policy adds the sidecar that the component adds, and no more.
 func TestWatchPolicy(t *testing.T) {
 	sidecar := pod(t, read(t, "fleet/component/watch.yaml")).InitContainers[0]
-	before := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "a"}}}}
+	before := podOf(t, "{spec: {containers: [{name: a}]}}")
 	want := before.DeepCopy()
 	want.Spec.InitContainers = []core.Container{sidecar}
 	wantSame(t, applied(t, "fleet/watch.yaml", before).Spec, want.Spec)
 	wantSame(t, applied(t, "fleet/watch.yaml", want).Spec, want.Spec)
-	clash := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "lameduck-watch"}}}}
+	clash := podOf(t, "{spec: {containers: [{name: lameduck-watch}]}}")
 	wantSame(t, applied(t, "fleet/watch.yaml", clash).Spec, clash.Spec)
 }
 
 // TestBothPolicies: a pod that holds is measured too, with the grace period that the hold has given it.
 func TestBothPolicies(t *testing.T) {
-	sleep := &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: 45}}
-	container := core.Container{Name: "a", Lifecycle: &core.Lifecycle{PreStop: sleep}}
-	pod := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{container}}}
-	pod.Labels = map[string]string{"lameduck": "hold"}
+	pod := podOf(t, `
+metadata: {labels: {lameduck: hold}}
+spec: {containers: [{name: a, lifecycle: {preStop: {sleep: {seconds: 45}}}}]}`)
 	got := applied(t, "fleet/watch.yaml", applied(t, "fleet/policy.yaml", pod)).Spec
 	var names []string
 	for _, c := range got.InitContainers {

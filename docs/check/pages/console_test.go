@@ -73,7 +73,7 @@ func watched(t *testing.T) string {
 	t.Helper()
 	watchOnce.Do(func() {
 		script := "bash ./watch.sh; cat watch.log; jq -r '.message // empty' watch.log\n"
-		watchLog = session(t, script, "exec sh script", func(string) bool { return false })
+		watchLog = session(t, script, "exec sh script", nil)
 	})
 	if watchLog == "" {
 		t.Skip("no stop was watched")
@@ -158,8 +158,8 @@ func console(t *testing.T, text string) {
 	}
 }
 
-// session runs a script in namespaces of its own and returns the output until enough
-// accepts it, or to the end.
+// session runs a script in namespaces of its own and returns the output until enough, if it is not
+// nil, accepts it, or to the end.
 func session(t *testing.T, script, inside string, enough func(string) bool) (got string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -187,7 +187,7 @@ func session(t *testing.T, script, inside string, enough func(string) bool) (got
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for lines := bufio.NewScanner(out); !enough(got) && lines.Scan(); {
+	for lines := bufio.NewScanner(out); (enough == nil || !enough(got)) && lines.Scan(); {
 		got += lines.Text() + "\n"
 	}
 	cancel()

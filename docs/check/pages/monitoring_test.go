@@ -27,7 +27,7 @@ func TestMonitoring(t *testing.T) {
 	if *loki == "" {
 		t.Skip("without the parsers: .ci/run monitoring")
 	}
-	stops := session(t, "bash ./stops.sh; cat stops.log", "exec sh script", func(string) bool { return false })
+	stops := session(t, "bash ./stops.sh; cat stops.log", "exec sh script", nil)
 	var logs []string
 	for name, text := range map[string]string{"stops.log": stops, "watch.log": watched(t)} {
 		logs = append(logs, filepath.Join(t.TempDir(), name))
