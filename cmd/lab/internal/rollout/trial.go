@@ -63,7 +63,8 @@ func (o *options) plan() (all findings) {
 		for i, s := range servers {
 			for _, c := range contenders {
 				name := fmt.Sprintf("%s: %s | %s", s.Scene, s.Name, c.Name)
-				if o.demo != (s.Scene == demo) || !slices.Contains(c.Scenes, s.Scene) || !selected.MatchString(name) || o.quick && !c.claimed(s) {
+				if o.demo != (s.Scene == demo) || !slices.Contains(c.Scenes, s.Scene) ||
+					!selected.MatchString(name) || o.quick && !c.claimed(s) {
 					continue
 				}
 				lags := drawLags(s.Scene, n, i)

@@ -82,6 +82,7 @@ func (f findings) judgeWatch(say func(holds bool, format string, args ...any)) {
 		}
 	}
 	if stops > 0 {
-		say(broken == "", "lameduck watch, in %d stops, counted %d lost requests, and the clients %d%s", stops, counted, failed, broken)
+		say(broken == "", "lameduck watch, in %d stops, counted %d lost requests, and the clients %d%s",
+			stops, counted, failed, broken)
 	}
 }

@@ -47,7 +47,8 @@ func Enter(ctx context.Context, flags uintptr) (dir string) {
 		}
 		return dir
 	}
-	dir = must.Get(os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-")) // where /tmp is mounted noexec, go run needs GOTMPDIR too
+	// Where /tmp is mounted noexec, go run needs GOTMPDIR too.
+	dir = must.Get(os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-"))
 	defer os.RemoveAll(dir)
 	must.Do(os.Chmod(dir, 0o755)) // some programs run as another user
 	runtime.LockOSThread()        // the parent-death signal belongs to the forking thread

@@ -62,7 +62,8 @@ func printEnded(out io.Writer, rows []*row, quick bool) {
 			failed++
 		}
 	}
-	line(&total, fmt.Sprintf("%d cases, %d of them wrong, %d skipped; %d trials played again, since the machine stood still",
+	line(&total, fmt.Sprintf("%d cases, %d of them wrong, %d skipped; "+
+		"%d trials played again, since the machine stood still",
 		len(rows), failed, skipped, total.again))
 	must.Be(failed == 0, "%d of %d cases wrong", failed, len(rows))
 }

@@ -12,9 +12,9 @@ import (
 
 const tunDevice = "/dev/net/tun"
 
-// openRelay makes a TUN device here and one in the server's network namespace, and
-// forwards packets between both with a delay, so the TCP peers are the server and the client. See Documentation/networking/tuntap.rst of
-// the kernel.
+// openRelay makes a TUN device here and one in the server's network namespace, and forwards packets
+// between both with a delay, so the TCP peers are the server and the client. See
+// Documentation/networking/tuntap.rst of the kernel.
 func openRelay(network *os.File, delay time.Duration) {
 	here := openTUN()
 	var there *os.File
