@@ -80,7 +80,6 @@ func (c *Client) HTTP(path, body string, deadline time.Time) Kind {
 			return err
 		}
 		request.Close = cap(c.pool) == 0
-		request.Header.Set("User-Agent", "") // none
 		if err := request.Write(conn); err != nil {
 			return err
 		}
