@@ -30,6 +30,10 @@ const maxProbeKeys = 1024
 // clockwork are no probes.
 const maxProbes = 8
 
+// maxInterleaved is how many connections of one key may come in a period: the liveness and
+// the readiness probe of a container may ask for the same page.
+const maxInterleaved = 2
+
 // keyOf returns what is equal for all connections of a health probe. What the program has not
 // read, such as a close_notify of TLS or a FIN, may or may not have arrived.
 func keyOf(c *ledger.Conn) Pattern {
@@ -43,50 +47,51 @@ type arrival struct {
 	before activity // of all that came earlier
 }
 
-// series is the short connections of one key, and the gaps between them that are equal, in a row.
+// series is the short connections of one key.
 type series struct {
-	all    activity // of all connections
-	count  int
-	steady bool // has been left out; on a busy machine a probe is late at times
-
-	gap   time.Duration // the first of the equal ones
-	equal int           // how many are, the first included
-	sum   time.Duration // of these gaps
-	first arrival       // the start of the first gap
-	last  arrival       // the start of the next gap
+	all     activity               // of all connections
+	rhythms [maxInterleaved]rhythm // of each connection and the next, and the next but one
+	count   int
+	steady  bool // has been left out; on a busy machine a probe is late at times
 }
 
-// add adds a connection: at is when it came. The gap before the first is longer than any other.
+// add adds a connection: at is when it came.
 func (s *series) add(a activity, at moment) {
-	gap := at - s.last.at
-	switch {
-	case gap < minPeriod:
-		s.equal = 0
-	case s.equal > 0 && (gap-s.gap).Abs() <= max(s.gap/20, minTolerance):
-		s.equal++
-		s.sum += gap
-	default:
-		s.gap, s.equal, s.sum, s.first = gap, 1, gap, s.last
+	latest := arrival{at, s.all}
+	for i := range s.rhythms {
+		r := &s.rhythms[i]
+		r.add(at, i+1)
+		latest, r.last = r.last, latest
 	}
-	s.last = arrival{at, s.all}
 	s.count++
 	s.all.Add(a) // the last to end need not be the last to come
 }
 
-// period returns the gap if two in a row are equal, 0 if not, or without a series.
+// period returns the period of the first rhythm that is regular, 0 without one, or without a series.
+// Evenly interleaved probes look like a single probe.
 func (s *series) period() time.Duration {
-	if s == nil || s.equal < 2 {
+	if s == nil {
 		return 0
 	}
-	return s.gap
+	for i := range s.rhythms {
+		if s.rhythms[i].regular(i + 1) {
+			return s.rhythms[i].gap
+		}
+	}
+	return 0
 }
 
-// counted returns the latest activity of a series that counts by a rule, and whether the probes of equal
-// gaps are left out.
+// counted returns the latest activity of a series that counts by a rule, and whether probes are
+// left out. Every other connection of an even series has twice its period, which proves nothing
+// about whole seconds.
 func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, leftOut bool) {
-	isLong := s.last.at-s.first.at+minTolerance >= patience*quietFor && s.equal >= minEqualGaps
-	if rule == IgnoreProbes && s.period() > 0 || rule == IgnoreProbesPatiently && isLong && s.wholeSeconds() {
-		return s.first.before, true
+	for i := range s.rhythms {
+		r := &s.rhythms[i]
+		lasts := r.last.at-r.first.at+minTolerance >= patience*quietFor && r.equal >= minEqualGaps*(i+1)
+		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
+		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
+			return r.first.before, true
+		}
 	}
 	return s.all, false
 }
@@ -102,12 +107,37 @@ type Pattern struct {
 	LeftOut  bool // in the latest sample
 }
 
-// minPeriod is the shortest period of a health probe. What comes more often is traffic.
+// minPeriod is the shortest period of a health probe, and how far apart interleaved probes
+// are on average. What comes more often is traffic.
 const minPeriod = 500 * time.Millisecond
+
+// rhythm counts equal gaps in a row.
+type rhythm struct {
+	gap   time.Duration // the first of the gaps
+	equal int           // gaps equal to the first, itself included
+	sum   time.Duration // of these gaps
+	first arrival       // the start of the first gap
+	last  arrival       // the start of the next gap
+}
 
 // minTolerance is how unpunctual probes are at least. The tolerance of longer periods is
 // 5 %.
 const minTolerance = 25 * time.Millisecond
+
+// add adds the gap from r.last to the time at. The gap before the first arrival is longer than
+// any other.
+func (r *rhythm) add(at moment, interleaved int) {
+	gap := at - r.last.at
+	switch {
+	case gap < minPeriod*time.Duration(interleaved):
+		r.equal = 0
+	case r.equal > 0 && (gap-r.gap).Abs() <= max(r.gap/20, minTolerance):
+		r.equal++
+		r.sum += gap
+	default:
+		*r = rhythm{gap: gap, equal: 1, sum: gap, first: r.last, last: r.last}
+	}
+}
 
 // minEqualGaps is how many gaps are equal if a probe has come four times.
 const minEqualGaps = 3
@@ -119,7 +149,10 @@ const patience = 2
 
 // wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A
 // loop in a shell that sleeps for a second takes longer than a second.
-func (s *series) wholeSeconds() bool {
-	mean := s.sum / time.Duration(s.equal)
+func (r *rhythm) wholeSeconds() bool {
+	mean := r.sum / time.Duration(r.equal)
 	return (mean - mean.Round(time.Second)).Abs() <= mean/200
 }
+
+// regular reports whether two gaps in a row are equal, of each of the interleaved probes.
+func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved }

@@ -96,7 +96,7 @@ func (t *Tracker) patterns() (list []Pattern, leftOut int) {
 		if period := found.period(); period > 0 {
 			p := key
 			p.Period, p.Count, p.LeftOut = period, found.count, t.leavesOut(found)
-			p.Last = t.sockets.Time(found.last.at)
+			p.Last = t.sockets.Time(found.rhythms[0].last.at)
 			if p.LeftOut {
 				leftOut += p.Count
 			}
