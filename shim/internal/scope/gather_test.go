@@ -36,6 +36,7 @@ func TestHeldSockets(t *testing.T) {
 		a family, and a stranger    | rw                   | a:me b:c c:a d:init | a b c   |
 		the whole namespace         | rw                   | a:me b:c c:a d:init | a b c d |
 		an unreadable parent        | rw                   | a:me b:?            | a       | bad
+		unreadable descriptors      | rw                   | a:me b:me!          | a       | bad
 		hidden                      | rw,hidepid=invisible | a:me                | a       | bad
 		the whole namespace, hidden | rw,hidepid=4         | a:me                | a       | bad
 		another namespace           |                      | a:me                |         | bad
@@ -47,11 +48,16 @@ func TestHeldSockets(t *testing.T) {
 		files := fmt.Sprintf("== self\n->%d\n== %d/stat\n%s\n", self, me, statOf("S", 1, "1"))
 		for word := range strings.FieldsSeq(cells[2]) {
 			pid, parent, _ := strings.Cut(word, ":")
+			parent, isDenied := strings.CutSuffix(parent, "!")
 			stat := "stat\n" + statOf("S", pids[parent], "1")
 			if parent == "?" {
 				stat = "stat/"
 			}
-			files += fmt.Sprintf("== %d/fd/3\n->socket:[%[1]d]\n== %[1]d/%s\n", pids[pid], stat)
+			fd := fmt.Sprintf("fd/3\n->socket:[%d]", pids[pid])
+			if isDenied {
+				fd = "fd" // a file
+			}
+			files += fmt.Sprintf("== %d/%s\n== %[1]d/%[3]s\n", pids[pid], fd, stat)
 		}
 		root := testutil.Files(t, files)
 		mounts := fmt.Sprintf("1 2 0:3 / %s rw - proc proc %s\n", root, cells[1])
