@@ -278,6 +278,7 @@ a proxy's request is answered late | connect 1 waiting; connect 2 asking 5000; s
     keep 1 time-wait; keep 2 fin-wait2 5000; sample 2; forget; resets 1 | 1 cut, 0 refused
 clients here | connect 100 refused 5000 here; connect 101 refused 5000 here; destroy 80; abort 100 101; resets 2 |
     0 cut, 2 refused
+a request to an ignored server | listen 5000; connect 1 asking 5000; sample 1; destroy 80 1; resets 1 | 0 cut, 1 refused
 workers end first | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sample 3; destroy 80 | 1 cut, 0 refused
 long before | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sample 6; destroy 80 | 0 cut, 0 refused
 events are lost | connect 1 waiting; connect 2 answered; sample 1; lose 80 1 2; keep 1 time-wait; missed |

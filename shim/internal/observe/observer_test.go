@@ -89,9 +89,9 @@ func TestObserverReturns(t *testing.T) {
 	}
 }
 
-// TestObserverFailsOnce: a failed dump, or several that do not follow each other, costs only its own sample, which
-// shows no lull, meets no condition, and says nothing about the source. Events that arrived meanwhile count; connections
-// that the next sample shows are not new.
+// TestObserverFailsOnce: a failed dump costs only its own sample, which shows no lull, meets no
+// condition, and says nothing about the source, as do several that do not follow each other. Events
+// that arrived meanwhile count; connections that the next sample shows are not new.
 func TestObserverFailsOnce(t *testing.T) {
 	s, f, e := fakeSampler()
 	for i, sample := range []struct {

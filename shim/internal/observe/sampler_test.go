@@ -73,9 +73,10 @@ func TestStart(t *testing.T) {
 	cfg.Traffic.Poll = time.Hour
 	fails := false
 	cfg.Wake = func() {
+		isFault := fails
+		fails = false
 		woken <- true
-		if fails {
-			fails = false
+		if isFault {
 			panic(errDenied)
 		}
 	}

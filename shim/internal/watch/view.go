@@ -29,7 +29,8 @@ func (w *watch) view(next *observe.Snapshot) string {
 	}
 	requests, streams := c.Cut()
 	since := func(at time.Time) any { return report.Known(at.After(w.start), c.Now.Sub(at).Milliseconds()) }
-	v := report.Fields{"schema", report.Schema, "time", c.Now, "observer", report.OrNull(next.Observer)} // "none": nothing can be observed; null: nothing listens
+	// The observer "none": nothing can be observed; null: nothing listens.
+	v := report.Fields{"schema", report.Schema, "time", c.Now, "observer", report.OrNull(next.Observer)}
 	if next.Trouble != "" {
 		v = append(v, "trouble", next.Trouble) // why that is not the best observer
 	}
