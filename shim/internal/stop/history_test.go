@@ -401,12 +401,15 @@ func TestInit(t *testing.T) {
 		bash      |       | nginx |
 		bash      | nginx | nginx | nginx
 		python    |       | nginx | nginx
+		nginx     | nginx |       |
 	`) {
 		for i, beside := range []bool{true, false} {
 			first := stop.Process{ID: stop.ID{PID: 7}, Program: cells[0]}
 			switch cells[0] {
 			case "dumb-init": // which has handlers that do nothing
 				first.Handled = terms
+			case "nginx":
+				first.Server = "nginx"
 			case "tini", "catatonit", "s6-svscan":
 				first.Handled, first.Awaited = terms, terms
 			}
