@@ -69,7 +69,7 @@ func serveAdvised(args []string) {
 			if args[0] == "serves" {
 				server.Shutdown(context.Background())
 				a.running.Wait()
-				time.Sleep(time.Second / 2) // as Shutdown does with the connections that it knows
+				time.Sleep(time.Second) // as Shutdown does with the connections that it knows
 			}
 			fmt.Println("finished")
 			os.Exit(0)
