@@ -73,7 +73,6 @@ func (l *loop) exitCode() int {
 func (l *loop) serve() {
 	for !l.isOver() {
 		fault("next")
-		deadline := l.handleDeadline(time.Now())
 		select {
 		case s := <-l.host.snapshots:
 			l.onSample(s)
@@ -84,8 +83,8 @@ func (l *loop) serve() {
 			}
 			l.onStopEnded()
 			l.dispatch()
-		default: // both wake next, too
-			l.onSignal(l.next(deadline))
+		default: // both wake next, too, and come before a deadline
+			l.onSignal(l.next(l.handleDeadline(time.Now())))
 		}
 	}
 }

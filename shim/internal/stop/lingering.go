@@ -57,7 +57,9 @@ func (m *Machine) lingerEnd() time.Time {
 func (m *Machine) lookAgain() {
 	m.do(Look)
 	m.lookedAt = m.now
-	m.wait(look, lookInterval)
+	if m.state == Lingering || m.now.Before(m.record.SignaledAt().Add(m.cfg.Grace)) {
+		m.wait(look, lookInterval)
+	}
 }
 
 // onOrphan looks at what is left: the children of the orphan may be lameduck's now.
@@ -95,9 +97,11 @@ func (m *Machine) onBelowEnded(e Event) {
 // onRestIdle signals what is left and handles no signal, at once or when it had time to read what
 // was written to it: something may be at work again then.
 func (m *Machine) onRestIdle(e Event) {
-	if e.Waiting && !m.readersWaited {
-		m.readersWaited = true
-		m.wait(look, readTime)
+	if e.Waiting && m.readUntil.IsZero() {
+		m.readUntil = m.now.Add(readTime)
+	}
+	if e.Waiting && m.now.Before(m.readUntil) {
+		m.due[look] = m.readUntil
 		return
 	}
 	m.do(SignalLast)

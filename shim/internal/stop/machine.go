@@ -62,9 +62,9 @@ type Machine struct {
 	nextStep       int    // an index into Record.Steps
 	loopStart      int    // the first step after the last forever; 0: none so far
 
-	lookedAt      time.Time // when the processes were looked at last
-	readersWaited bool      // what is left had readTime, or has it now
-	killsRest     bool      // the end of the linger is a KILL
+	lookedAt  time.Time // when the processes were looked at last
+	readUntil time.Time // when what is left has had readTime; zero: it has not begun
+	killsRest bool      // the end of the linger is a KILL
 }
 
 // The deadlines, in the order in which onTick handles those that have passed.
