@@ -24,13 +24,13 @@ import (
 var s = world.Seconds
 
 // askerIn returns an Asker that is told about each sample of a world, to close connections, or to send GOAWAY.
-func askerIn(w *world.World, goaway bool, answer Answer) *Asker {
+func askerIn(w *world.World, goaway bool) *Asker {
 	cfg := Config{QuietFor: s(3), CloseIdle: true}
 	if goaway {
 		cfg = Config{QuietFor: s(3), Goaway: []uint16{80}}
 	}
 	a := New(cfg)
-	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.NoneNewFor, answer) }
+	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.NoneNewFor, Answer{HTTP2: goaway}) }
 	w.Pause = func() time.Duration {
 		if a.Watching() {
 			return s(0.025)
@@ -83,7 +83,6 @@ func TestAsker(t *testing.T) {
 				Proof, Hot      float64
 				Waited          time.Duration
 				Natural, Goaway bool
-				HTTP1, HTTP2    bool
 			}{Proof: enoughCycles}
 			at, words, _ := strings.Cut(cells[1], " ")
 			for word := range strings.FieldsSeq(words) {
@@ -93,7 +92,7 @@ func TestAsker(t *testing.T) {
 				}
 			}
 			w := world.Parse(cells[2])
-			a := askerIn(&w, options.Goaway, Answer{HTTP1: options.HTTP1, HTTP2: options.HTTP2 || options.Goaway})
+			a := askerIn(&w, options.Goaway)
 			isAsked := false
 			note := w.Then
 			w.Then = func(h *world.Hold, now time.Duration) {
@@ -135,8 +134,7 @@ func TestAsked(t *testing.T) {
 		if len(cells) == 2 {
 			scene = cells[0]
 			w = world.Parse(cells[1])
-			isGoaway := strings.HasPrefix(scene, "GOAWAY")
-			a = askerIn(&w, isGoaway, Answer{HTTP2: isGoaway})
+			a = askerIn(&w, strings.HasPrefix(scene, "GOAWAY"))
 			_, h = w.Until(s(3.9), world.Conditions["any"])
 			a.setProof(enoughCycles, 0)
 			continue

@@ -248,13 +248,9 @@ func (k *Kept) endCycle() evidence {
 }
 
 // isSmall reports whether the latest cycle has too few bytes for a request and its answer: it may
-// be a WINDOW_UPDATE or a PING of HTTP/2, or an interim response of HTTP/1, beside requests that wait.
+// be a WINDOW_UPDATE or a PING of HTTP/2, or 100 Continue, beside requests that wait.
 func (k *Kept) isSmall() bool {
-	most := uint64(ledger.MaxControlBytes)
-	if k.server.HTTP1 && !k.server.HTTP2 {
-		most = uint64(len("HTTP/1.1 102 Processing\r\n\r\n"))
-	}
-	return min(k.in, k.out) <= most
+	return k.in <= ledger.MaxControlBytes || k.out <= ledger.MaxControlBytes
 }
 
 // answered reports whether the last request seems answered, and was alone. On a connection that has

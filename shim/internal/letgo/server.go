@@ -24,7 +24,7 @@ type Server struct {
 // Answer is what a server speaks, as it has answered to connections of lameduck's own.
 type Answer struct {
 	HTTP2 bool   // without TLS
-	HTTP1 bool   // too, or instead
+	HTTP1 bool   // too
 	Alone bool   // HTTP2 alone, for certain
 	Relay bool   // copies bytes: what has answered is behind it
 	Else  string // what came of the question if not HTTP2, in words

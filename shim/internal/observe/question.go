@@ -73,7 +73,6 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 		q.Relay = s.observer.relays(q.http2.FD)
 		q.http2.End(letgo.Leave)
 	case answer != "":
-		q.HTTP1, _ = letgo.IsHTTP1(answer)
 		q.Else = fmt.Sprintf("%.24q", answer)
 	case err != nil:
 		q.Else = err.Error()

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -132,7 +131,7 @@ func TestQuestion(t *testing.T) {
 		endlessly, closes          | HTTP/2 alone |
 		endless zeros, closes      | "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" |
 		half, closes               | "\x00\x00\x00\x04\x00\x00\x00\x00" | yes
-		http, http                 | "HTTP/1.1 400 Bad Request", HTTP/1 |
+		http, http                 | "HTTP/1.1 400 Bad Request" |
 		redis, closes              | "-ERR unknown command\r\n" |
 		closes, closes             | closes the connection |
 		resets, closes             | connection reset by peer |
@@ -150,7 +149,10 @@ func TestQuestion(t *testing.T) {
 
 // words returns an answer in words.
 func words(a letgo.Answer) string {
-	text := cmp.Or(a.Else, "HTTP/2")
+	if !a.HTTP2 {
+		return a.Else
+	}
+	text := "HTTP/2"
 	for _, more := range []struct {
 		is   bool
 		text string
