@@ -122,7 +122,10 @@ func (l *loop) sendStep(s sig.Signal) {
 		case len(targets) > 0:
 		case l.reaches(s):
 			targets = []stop.Process{l.history.Command()}
-		case len(l.stop.SentTo) == 0: // else they have ended
+		case len(l.stop.SentTo) > 0: // and they have ended
+		case l.history.Command().Program == "":
+			l.log(Warn, "cannot tell which process handles %v: the orchestrator's signal follows", s)
+		default:
 			l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
 		}
 		if !l.stopSent && len(targets) > 0 { // it may end with the command

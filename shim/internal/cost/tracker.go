@@ -18,6 +18,7 @@ type Tracker struct {
 	elsewhere port               // of servers to which requests were sent from here
 	closed    map[uint64]*closed // by ConnKey
 	expected  int                // OutRsts, had no connection been refused since the first end of a port
+	accepted  int                // connections up to the latest complete sample
 
 	// Before the first end, by noteServing: what tells clients' resets from those of others.
 	busiest int // the most new connections in a sample
@@ -86,11 +87,13 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 		}
 	}
 	if !sample.Incomplete {
+		opened := seen.Accepted - t.accepted
+		t.accepted = seen.Accepted
 		t.updatePorts()
 		t.countOpen()
 		t.countLeftovers()
 		if len(r.Ends) == 0 { // nothing that was counted matters
-			t.noteServing(seen.Accepted - r.Before.Accepted)
+			t.noteServing(opened)
 			*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned, Streams: r.Streams}
 			t.expected = int(sample.Resets) + uncounted
 		}
@@ -235,16 +238,15 @@ func (t *Tracker) waits(s *tcp.Socket) bool {
 func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	before, p := c.Was, t.port(c.Local.Port())
 	isReset := c.Remote.Port() == 0
-	wasAccepted := c.Before.Accepted && c.Side != ledger.Ignored
+	wasAccepted := before != nil && c.Before.Accepted && c.Side != ledger.Ignored
 	at := t.readAt(c.Ended)
 	switch {
 	case isReset && !p.isFollowed():
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return before != nil || c.Info.LastAcked < c.Info.LastReceived
+	case isReset && !wasAccepted:
+		return t.noteReset(p)
 	case isReset:
-		if asItListens := t.noteReset(p); !wasAccepted {
-			return asItListens
-		}
 		since := c.Ended - c.Before.Seen
 		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
 		return !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at)

@@ -262,6 +262,7 @@ a cut connection that the client closes | connect 1 waiting; sample 1; destroy 8
     sample 2; forget | 1 cut, 1 refused
 a request since the sample | connect 1 answered; sample 1; ask 1; destroy 80 1; keep 1 fin-wait1 | 1 cut, 0 refused
 never accepted | connect 1 waiting unaccepted; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
+aborted after a shutdown | connect 1 waiting; close 1; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
 aborted with a request | connect 1 waiting; sample 1; destroy 80; abort 1; resets 1 | 1 cut, 0 refused
 connections to servers reset | connect 1 answered 5000; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
 connections to servers here reset | connect 1 answered 5000 here; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
@@ -294,6 +295,9 @@ a scan before the end | resets 5; sample 2; destroy 80; resets 5 | 0 cut, 5 refu
 a scan long before | resets 5; sample 250; destroy 80; resets 5 | 0 cut, 5 refused
 a busy server | connect 1 tied; connect 2 tied; connect 3 tied; connect 4 tied; connect 5 tied; sample 25;
     destroy 80 1 2 3 4 5; resets 24 | 0 cut, 24 refused
+a server beside another that was away | listen 81; sample 1; destroy 81; connect 1 tied; sample 1; connect 2 tied; sample 1;
+    connect 3 tied; sample 1; connect 4 tied; sample 1; connect 5 tied; sample 1; listen 81; sample 25; destroy 80;
+    resets 24 | 0 cut, 24 refused, 5 open, 1 returned, at most
 a stream dies | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80 1; keep 1 time-wait |
     0 cut, 0 refused, 1 streams
 a stream is complete | connect 1 answered; sample 1; token 20 1; sample 1; token 0 1; destroy 80 1; keep 1 time-wait |

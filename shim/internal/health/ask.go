@@ -82,8 +82,11 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 		}
 	}
 	deadline = time.Now().Add(closeTime)
-	for err == nil && !t.down.eof && t.await(deadline) {
-		t.down.end = 0
+	for err == nil && !t.down.eof {
+		t.down.end = 0 // else it may be full, and there is nothing to wait for
+		if !t.await(deadline) {
+			break
+		}
 		_, err = t.Step()
 	}
 	return status, nil

@@ -19,7 +19,7 @@ import (
 )
 
 // serveOnce reads the head of a request, and sends pieces of an answer; "wait" keeps the connection
-// open. It returns the head.
+// open, and "end" says how the client ends it. It returns the head.
 func serveOnce(l net.Listener, pieces []string) chan string {
 	head := make(chan string, 1)
 	go func() {
@@ -39,6 +39,11 @@ func serveOnce(l net.Listener, pieces []string) chan string {
 			switch piece {
 			case "wait":
 				io.Copy(io.Discard, conn)
+				return
+			case "end":
+				conn.(*net.TCPConn).CloseWrite()
+				_, err := conn.Read(make([]byte, 1))
+				head <- fmt.Sprint(err)
 				return
 			case "endless": // interim answers
 				for err := error(nil); err == nil; {
@@ -100,6 +105,20 @@ func TestAsk(t *testing.T) {
 			}
 			l.Close()
 		}
+	}
+}
+
+// TestAskLong: all of a long answer is read, and the connection is not reset.
+func TestAskLong(t *testing.T) {
+	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	head := serveOnce(l, []string{"HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("x", 1<<16), "end"})
+	status, err := NewConns().Ask(testutil.Must(check.ParseRequest("GET http://"+l.Addr().String()+"/")), testutil.Patience)
+	if <-head; status != 200 || err != nil {
+		t.Errorf("%d %v", status, err)
+	}
+	if got := <-head; got != io.EOF.Error() {
+		t.Error(got)
 	}
 }
 

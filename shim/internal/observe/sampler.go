@@ -65,6 +65,8 @@ type Sampler struct {
 	closer    closer.Closer
 	questions []*question // to servers, not answered yet
 	watching  bool        // servers are asked, or clients will soon be
+
+	incompleteAt time.Time // the latest sample that was
 }
 
 // Start takes samples from now on, until the process ends. Each snapshot is sent to out,
@@ -256,6 +258,9 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 func (s *Sampler) judge(sample *ledger.Sample) {
 	s.snapshot.Sample = s.tracker.Judge(sample, s.asker.Silence())
 	s.snapshot.Ledger = sample
+	if sample.Incomplete {
+		s.incompleteAt = s.snapshot.Began
+	}
 	if len(s.cfg.Letgo.Goaway) > 0 {
 		s.asker.Update(sample, s.snapshot.NoneNewFor)
 	}
@@ -266,7 +271,8 @@ func (s *Sampler) judge(sample *ledger.Sample) {
 func (s *Sampler) state(now time.Time) stop.TrafficState {
 	until := s.cfg.Gate.Until
 	v := &s.snapshot
-	isGone := v.NoSockets && !v.ServedAt.IsZero() && now.Sub(v.ServedAt) >= s.cfg.Traffic.QuietFor
+	isGone := v.NoSockets && !v.ServedAt.IsZero() &&
+		min(now.Sub(v.ServedAt), now.Sub(s.incompleteAt)) >= s.cfg.Traffic.QuietFor
 	switch {
 	case s.cfg.DetectServerGone && isGone:
 		return stop.ServerGone

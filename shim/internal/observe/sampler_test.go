@@ -115,6 +115,7 @@ func TestStates(t *testing.T) {
 		quiet                | settled quiet stuck        | no_progress
 		quiet, a hook        | settled quiet drained gone | server_gone
 		quiet, a hook, later | settled quiet drained gone | met
+		quiet, a hook, doubt | settled quiet drained gone | met
 		quiet                | settled quiet drained gone | met
 	`) {
 		is := func(word string) bool { return slices.Contains(strings.Fields(cells[1]), word) }
@@ -124,6 +125,9 @@ func TestStates(t *testing.T) {
 		s.cfg.DetectServerGone = hook != ""
 		if hook != "a hook, later" {
 			s.snapshot.ServedAt = trigger
+		}
+		if hook == "a hook, doubt" { // a sample was incomplete since
+			s.incompleteAt = trigger.Add(1)
 		}
 		s.snapshot.Verdict = traffic.Verdict{
 			Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck"),
