@@ -205,7 +205,7 @@ func (l *loop) lookAgain() {
 	l.look()
 	if l.command != 0 {
 		if len(l.history.Below()) == 0 {
-			l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: l.history.Command().IsShell()})
+			l.queue(stop.Event{Kind: stop.NoneAtWork})
 		}
 		return
 	}

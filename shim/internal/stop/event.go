@@ -59,8 +59,8 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	// With Sampled: WaitGone of the gate goes on. With NoneAtWork: the command is a shell; or, when it has
-	// ended, somebody may have written to what is left.
+	// With Sampled: WaitGone of the gate goes on. With NoneAtWork, when the command has ended: somebody may have
+	// written to what is left.
 	Waiting bool
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }

@@ -15,9 +15,9 @@ const (
 	// hundreds of processes may end one by one.
 	looksApart = 100 * time.Millisecond
 
-	// wrapperTime is how long a shell may go on when those below it have ended by their signal: for its
-	// next commands. No preset waits longer between its steps. Another command mostly ends with them,
-	// and needs but a moment.
+	// wrapperTime is how long a command may go on when those below it have ended by their signal: a shell for
+	// its next commands, others to end by themselves, for which an interpreter may need half a second. No preset
+	// waits longer between its steps.
 	wrapperTime = 2 * time.Second
 
 	// readTime is how long what the command or the others wrote to, such as tee, has to read the
@@ -75,7 +75,7 @@ func (m *Machine) onOrphan() {
 
 // onBelowEnded has a command sent TERM that outlives those below it that were signaled, unless the schedule
 // goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
-func (m *Machine) onBelowEnded(e Event) {
+func (m *Machine) onBelowEnded() {
 	m.cancel(look)
 	if !m.signals() || m.awaits(stepStart) {
 		return
@@ -86,11 +86,7 @@ func (m *Machine) onBelowEnded(e Event) {
 		}
 		return
 	}
-	wait := lookInterval
-	if e.Waiting {
-		wait = wrapperTime
-	}
-	m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wait}, {Signal: sig.TERM}})
+	m.record.Steps = slices.Concat(m.record.Steps, Schedule{{Wait: wrapperTime}, {Signal: sig.TERM}})
 	m.runSteps()
 }
 

@@ -158,7 +158,7 @@ func (m *Machine) answer(e Event) {
 		if m.state == Lingering {
 			m.onRestIdle(e)
 		} else {
-			m.onBelowEnded(e)
+			m.onBelowEnded()
 		}
 	case NoChildren:
 		if m.state == Lingering {
