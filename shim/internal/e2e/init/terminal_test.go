@@ -19,7 +19,7 @@ func TestTerminal(t *testing.T) {
 	in the hold | | terminal | LAMEDUCK -d 1 -r TERM:WINCH -- CATCH | ready / resize / got WINCH / TERM / err holding / ^C
 		/ got WINCH / USR1 / got USR1 / > exit 0 / exits 0 / once got INT / ended elapsed WINCH
 	# The command can read when the shell has moved its job to the foreground, although no signal tells lameduck so.
-	lent | bash | terminal, outside | SHELL | $ / > LAMEDUCK sh -c 'echo run''ning; until set -- $(cut -d" " -f5,8 /proc/$PPID/stat); [ $1 = $2 ]; do :; done; read x; echo it read $x' & / running / > fg / foreground lameduck / > words / it read words
+	lent | bash | terminal, outside | SHELL | $ / > LAMEDUCK sh -c 'echo run''ning; until set -- $(cut -d" " -f5,8 /proc/$PPID/stat); [ $1 = $2 ]; do :; done; read x; echo it read $x' & / running / > fg / foreground lameduck sh / > words / it read words
 		/ > exit 0 / exits 0
 	# After lameduck, a script without job control can read again.
 	given back | | terminal, outside | sh -c 'LAMEDUCK sh -c "echo inner; read x; echo inner read \$x"; read y; echo outer read $y' | inner / > a / inner read a / > b / outer read b / exits 0
