@@ -158,9 +158,8 @@ func newPlay(seed uint64, kind string) *play {
 		}
 		for word := range strings.FieldsSeq("since=12 rtt=0.00005..0.001 size=2..32 rate=1..150 took=0.001..0.2 " + kind) {
 			name, value, _ := strings.Cut(word, "=")
-			found, err := tables.Set(c, name, value, p.draw, func(text string) time.Duration { return s(p.draw(text)) },
-				func(text string) int { return int(p.draw(text)) })
-			if !found || err != nil {
+			if !tables.Set(c, name, value, p.draw, func(text string) time.Duration { return s(p.draw(text)) },
+				func(text string) int { return int(p.draw(text)) }) {
 				panic(word)
 			}
 		}

@@ -114,9 +114,8 @@ var kinds = map[string]traffic.CauseKind{
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	found, err := tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, list, ports, worker, probes, end, errors.New)
-	if !found || err != nil {
-		panic(fmt.Sprint(step, ": ", err))
+	if !tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, worker, probes, end, errors.New) {
+		panic(step)
 	}
 }
 
@@ -150,16 +149,6 @@ func end(text string) (e cost.End) {
 func probes(text string) traffic.Pattern {
 	n, _ := strconv.Atoi(text)
 	return traffic.Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Period: time.Second, Count: n, LeftOut: true}
-}
-
-func list(text string) []string { return strings.Split(text, ",") }
-
-func ports(text string) (all []uint16) {
-	for _, one := range list(text) {
-		port, _ := strconv.Atoi(one)
-		all = append(all, uint16(port))
-	}
-	return all
 }
 
 // newCost returns what the end of a server cost that died of TERM while its balancer went on.

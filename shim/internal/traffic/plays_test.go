@@ -48,7 +48,7 @@ func hold(row *plays.Row, w *world.World) (at time.Duration) {
 	w.QuietFor, w.Poll, w.Events = row.QuietFor, row.QuietFor/12, true
 	w.MaxSilence = plays.Duration(flag("max-silence", "30s"))
 	w.Then = func(_ *world.Hold, now time.Duration) { at = now }
-	met := world.Conditions[until]
+	met := world.Condition(until)
 	end, _ := w.Until(ceiling, func(v traffic.Verdict) bool {
 		return at >= floor && (met(v) || v.Stuck || until == "quiet" && v.Kept)
 	})

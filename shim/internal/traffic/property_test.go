@@ -57,7 +57,7 @@ func TestNoRequestCut(t *testing.T) {
 			clients = append(clients, randomClient(r, i))
 			w.Lives = append(w.Lives, clients[i].Life)
 		}
-		ended, _ := w.Until(world.Never, world.Conditions["quiet"])
+		ended, _ := w.Until(world.Never, world.Condition("quiet"))
 		last := s(0)
 		for _, c := range clients {
 			for _, x := range c.requests {

@@ -2,7 +2,6 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,8 +24,8 @@ func Read(t *testing.T, words []string) plan.Config {
 		flag, isFlag := strings.CutPrefix(word, "--")
 		switch name, value, _ := strings.Cut(flag, "="); {
 		case isFlag:
-			if err := setFlag(&cfg, name, value); err != nil {
-				t.Fatalf("%s: %v", word, err)
+			if !setFlag(&cfg, name, value) {
+				t.Fatalf("no such flag: %s", word)
 			}
 		case word == "dumb-init":
 			cfg.Session, cfg.StopSelfOnTSTP, cfg.TermGroup, cfg.LingerGiven = true, true, true, true
@@ -38,17 +37,13 @@ func Read(t *testing.T, words []string) plan.Config {
 }
 
 // setFlag sets the field of a flag, which has the flag's name or a tag with the name.
-func setFlag(cfg *plan.Config, name, value string) error {
+func setFlag(cfg *plan.Config, name, value string) (found bool) {
 	cfg.DelayGiven = cfg.DelayGiven || name == "delay"
 	cfg.LingerGiven = cfg.LingerGiven || name == "linger"
-	found, err := tables.Set(cfg, name, value, stop.ParseSchedule, check.Parse, sig.ParseRewrite, sig.Parse, exitCode, onStop,
+	return tables.Set(cfg, name, value, stop.ParseSchedule, check.Parse, sig.ParseRewrite, sig.Parse, exitCode, onStop,
 		func(text string) (*check.Request, error) { return check.ParseRequest("GET " + text) },
 		func(text string) plan.Level { return levels[text] },
 		func(text string) check.Mode { return modes[text] })
-	if !found {
-		return errors.New("no such flag")
-	}
-	return err
 }
 
 var (

@@ -2,6 +2,7 @@ package world
 
 import (
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,14 +12,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Conditions are the conditions of the tables in testdata.
-var Conditions = map[string]func(traffic.Verdict) bool{
-	"settled": func(v traffic.Verdict) bool { return v.Settled },
-	"quiet":   func(v traffic.Verdict) bool { return v.Quiet },
-	"drained": func(v traffic.Verdict) bool { return v.Drained },
-	"stuck":   func(v traffic.Verdict) bool { return v.Stuck },
-	"kept":    func(v traffic.Verdict) bool { return v.Kept },
-	"any":     func(traffic.Verdict) bool { return false },
+// Condition returns whether a field of a verdict is true; "any": never.
+func Condition(name string) func(traffic.Verdict) bool {
+	isNamed := func(field string) bool { return strings.EqualFold(field, name) }
+	return func(v traffic.Verdict) bool {
+		field := reflect.ValueOf(v).FieldByNameFunc(isNamed)
+		return field.IsValid() && field.Bool()
+	}
 }
 
 // Row is a row of a table in testdata: a name, a condition and a time, a world, and what else
@@ -40,7 +40,7 @@ func ReadRows(t *testing.T, file string) (rows []Row) {
 	}
 	for _, cells := range tables.Rows(string(text)) {
 		cond, at, _ := strings.Cut(cells[1], " ")
-		r := Row{cells[0], Conditions[cond], Never, Parse(cells[2]), cells[len(cells)-1]}
+		r := Row{cells[0], Condition(cond), Never, Parse(cells[2]), cells[len(cells)-1]}
 		if at != "never" {
 			r.At = Seconds(number(strings.TrimSpace(at)))
 		}
