@@ -124,36 +124,27 @@ func (l *Life) ended() tcp.Socket {
 	return sock
 }
 
-// Hold is a ledger with the judgment of its samples.
+// Hold is the judgment of the latest sample.
 type Hold struct {
 	traffic.Sample
-	tracker     *traffic.Tracker
-	Ledger      *ledger.Ledger
 	Latest      *ledger.Sample
-	ShutSilence time.Duration
-}
+	ShutSilence time.Duration // for the next sample
 
-// NewHold returns a Hold that has seen nothing.
-func NewHold(cfg traffic.Config) *Hold {
-	return &Hold{tracker: traffic.New(cfg), Ledger: ledger.New(cfg.Ledger(Start)), ShutSilence: cfg.QuietFor}
-}
-
-// End ends a sample of the ledger.
-func (h *Hold) End(rest ledger.Rest) {
-	h.Latest = h.Ledger.End(rest)
-	h.Sample = h.tracker.Judge(h.Latest, h.ShutSilence)
+	tracker *traffic.Tracker
+	ledger  *ledger.Ledger
 }
 
 // World is a set of connections, and how samples show the connections.
 type World struct {
 	traffic.Config
 	Lives       []Life
-	Events      bool                             // events report ends
-	Late        time.Duration                    // how late events are read
-	ShutSilence time.Duration                    // default QuietFor
-	Lag         time.Duration                    // how much longer than Config.Poll the interval is
-	Then        func(h *Hold, now time.Duration) // called after each sample
-	Pause       func() time.Duration             // between two samples, in place of Config.Poll
+	Events      bool                                 // events report ends
+	Late        time.Duration                        // how late events are read
+	ShutSilence time.Duration                        // default QuietFor
+	Lag         time.Duration                        // how much longer than Config.Poll the interval is
+	Then        func(h *Hold, now time.Duration)     // called after each sample
+	Pause       func() time.Duration                 // between two samples, in place of Config.Poll
+	Sockets     func(now time.Duration) []tcp.Socket // besides those of Lives; nil: none
 
 	Incomplete Span          // the samples that are
 	Queue      []float64     // so many connections are in the listener's queue, and until when
@@ -182,8 +173,7 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 	for i := range w.Lives {
 		w.Lives[i].ID = uint64(i + 1)
 	}
-	h := NewHold(w.Config)
-	h.ShutSilence = cmp.Or(w.ShutSilence, w.QuietFor)
+	h := &Hold{tracker: traffic.New(w.Config), ledger: ledger.New(w.Ledger(Start)), ShutSilence: cmp.Or(w.ShutSilence, w.QuietFor)}
 	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
 		w.Sample(h, now)
 		if cond != nil && cond(h.Verdict) {
@@ -217,14 +207,19 @@ func (w *World) ends(now time.Duration) (list []*Life) {
 func (w *World) Sample(h *Hold, now time.Duration) {
 	if is := w.ProcNet.has(now); is != w.source {
 		w.source = is
-		h.Ledger.ChangeSource()
+		h.ledger.ChangeSource()
 	}
-	h.Ledger.Begin(Start.Add(now))
+	h.ledger.Begin(Start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
 	if w.Queue != nil && now < Seconds(w.Queue[1]) {
 		listener.Unread = uint32(w.Queue[0])
 	}
-	h.Ledger.Observe(&listener, ledger.Clients)
+	h.ledger.Observe(&listener, ledger.Clients)
+	if w.Sockets != nil {
+		for _, sock := range w.Sockets(now) {
+			h.ledger.Observe(&sock, ledger.Clients)
+		}
+	}
 	for i := range w.Lives {
 		if l := &w.Lives[i]; !w.Incomplete.has(now) && l.Open <= now && (l.Close == 0 || now < l.Close) {
 			sock := l.At(now)
@@ -235,12 +230,12 @@ func (w *World) Sample(h *Hold, now time.Duration) {
 			if l.Own {
 				side = ledger.Own
 			}
-			h.Ledger.Observe(&sock, side)
+			h.ledger.Observe(&sock, side)
 		}
 	}
 	for _, l := range w.ends(now) {
 		sock := l.ended()
-		h.Ledger.Closed(&sock, Start.Add(l.Close+w.Late), ledger.Clients)
+		h.ledger.Closed(&sock, Start.Add(l.Close+w.Late), ledger.Clients)
 	}
 	rest := ledger.Rest{
 		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.TurnedAway, func(s Span) bool { return s.has(now) }),
@@ -253,7 +248,8 @@ func (w *World) Sample(h *Hold, now time.Duration) {
 	if w.Missed.has(now) {
 		rest.MissedAt = Start.Add(now)
 	}
-	h.End(rest)
+	h.Latest = h.ledger.End(rest)
+	h.Sample = h.tracker.Judge(h.Latest, h.ShutSilence)
 	for _, c := range h.Latest.Conns {
 		if i := int(c.Cookie) - 1; i >= 0 && i < len(w.Lives) {
 			c.Shut, c.Notified = c.Shut || w.Lives[i].Shut, c.Notified || w.Lives[i].Notified
