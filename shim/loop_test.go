@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -50,7 +51,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		t.Fatal(err)
 	}
 	for _, text := range s.Others {
-		w.rest = append(w.rest, newOther(t, text))
+		w.rest = append(w.rest, newOther(text))
 	}
 	for _, name := range s.Catches {
 		w.catches = w.catches.With(testutil.Must(sig.Parse(name)))
@@ -115,24 +116,21 @@ func to(pid int) string {
 
 // other is one of the other processes.
 type other struct {
-	pid, parent int
-	program     string
-	handles     sig.Set
+	proc.Process
+	program string
+	handles sig.Set
 }
 
 // newOther reads a process as package script spells it.
-func newOther(t *testing.T, text string) (o other) {
-	t.Helper()
+func newOther(text string) (o other) {
 	ids, program, named := strings.Cut(text, ":")
 	program, signals, _ := strings.Cut(program, ":")
-	pid, parent, hasParent := strings.Cut(ids, "/")
-	o.pid, o.parent, o.program = testutil.Must(strconv.Atoi(pid)), 1, program
-	if hasParent {
-		o.parent = testutil.Must(strconv.Atoi(parent))
-	}
+	pid, parent, _ := strings.Cut(ids, "/")
+	o.PID, o.Parent = testutil.Must(strconv.Atoi(pid)), testutil.Must(strconv.Atoi(cmp.Or(parent, "1")))
 	if !named {
-		o.program, signals = "worker", "TERM"
+		program, signals = "worker", "TERM"
 	}
+	o.program = program
 	for name := range strings.FieldsFuncSeq(signals, func(c rune) bool { return c == '+' }) {
 		o.handles = o.handles.With(testutil.Must(sig.Parse(name)))
 	}
@@ -193,12 +191,12 @@ func (w *world) happen(text string) {
 		time.Sleep(testutil.Must(time.ParseDuration(arg)))
 		return
 	case "forks":
-		w.rest = append(w.rest, newOther(w.t, arg))
+		w.rest = append(w.rest, newOther(arg))
 		return
 	case "ends":
 		i := w.find(testutil.Must(strconv.Atoi(arg)))
-		if gone := w.rest[i]; gone.parent == 1 || gone.parent == commandPID && w.gone {
-			w.end(gone.pid, proc.Status{})
+		if gone := w.rest[i]; gone.Parent == 1 || gone.Parent == commandPID && w.gone {
+			w.end(gone.PID, proc.Status{})
 		}
 		w.rest = slices.Delete(w.rest, i, i+1)
 		return
@@ -255,7 +253,7 @@ func (w *world) Reap() (int, proc.Status) {
 		d := w.ended[0]
 		w.ended = w.ended[1:]
 		if d.pid == anyOther && len(w.rest) > 0 {
-			d.pid, w.rest = w.rest[0].pid, w.rest[1:]
+			d.pid, w.rest = w.rest[0].PID, w.rest[1:]
 		}
 		w.gone = w.gone || d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued
 		return d.pid, d.status
@@ -271,14 +269,14 @@ func (w *world) Descendants() (family []proc.Process) {
 		family = append(family, proc.Process{PID: commandPID, Parent: 1})
 	}
 	for _, o := range w.rest {
-		family = append(family, proc.Process{PID: o.pid, Parent: o.parent})
+		family = append(family, o.Process)
 	}
 	return family
 }
 
 // find returns the index of another process, -1 if there is none with that PID.
 func (w *world) find(pid int) int {
-	return slices.IndexFunc(w.rest, func(o other) bool { return o.pid == pid })
+	return slices.IndexFunc(w.rest, func(o other) bool { return o.PID == pid })
 }
 
 func (w *world) Kill(pid int, s sig.Signal) error {
