@@ -37,7 +37,7 @@ func set(at reflect.Value, text string, parse []any) {
 		at.SetZero()
 		return
 	}
-	for _, function := range parse {
+	for _, function := range append(parse, time.ParseDuration) {
 		f := reflect.ValueOf(function)
 		if f.Type().Out(0) != at.Type() {
 			continue
@@ -52,7 +52,6 @@ func set(at reflect.Value, text string, parse []any) {
 		at.Set(results[0])
 		return
 	}
-	var err error
 	switch at.Kind() {
 	case reflect.Bool:
 		at.SetBool(true)
@@ -68,13 +67,9 @@ func set(at reflect.Value, text string, parse []any) {
 			at.Set(reflect.Append(at, value))
 		}
 	default:
-		_, err = fmt.Sscan(text, at.Addr().Interface())
-		if to, isDuration := at.Addr().Interface().(*time.Duration); isDuration {
-			*to, err = time.ParseDuration(text)
+		if _, err := fmt.Sscan(text, at.Addr().Interface()); err != nil {
+			panic(err)
 		}
-	}
-	if err != nil {
-		panic(fmt.Sprintf("%q: %v", text, err))
 	}
 }
 

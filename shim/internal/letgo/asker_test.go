@@ -2,10 +2,10 @@ package letgo
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,20 +53,15 @@ func (a *Asker) setProof(usual, hot float64) {
 	}
 }
 
-// byCookie returns the kept connection with a cookie, nil without one.
-func (a *Asker) byCookie(cookie int) *Kept { return a.kept[uint64(cookie)] }
+//go:embed testdata/asker.txt
+var askerRows string
 
-func readTable(t *testing.T, name string) [][]string {
-	table, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tables.Rows(string(table))
-}
+//go:embed testdata/asked.txt
+var askedRows string
 
 // TestAsker: what an Asker finds out about kept connections, and which it may ask.
 func TestAsker(t *testing.T) {
-	for _, cells := range readTable(t, "testdata/asker.txt") {
+	for _, cells := range tables.Rows(askerRows) {
 		t.Run(cells[0], func(t *testing.T) {
 			options := struct {
 				Proof, Hot      float64
@@ -101,7 +96,7 @@ func TestAsker(t *testing.T) {
 			seconds, _ := strconv.ParseFloat(at, 64)
 			w.Until(s(seconds), nil)
 
-			k := a.byCookie(1)
+			k := a.kept[1]
 			p := &k.server.usual
 			got := fmt.Sprintf("asked=%v watching=%v near=%v pause=%v proof=%v limit=%v",
 				isAsked, a.Watching(), k.isNear(), k.pause, math.Round(p.proof), p.idle.Truncate(time.Millisecond))
@@ -123,7 +118,7 @@ func TestAsked(t *testing.T) {
 	var a *Asker
 	var h *world.Hold
 	scene := ""
-	for _, cells := range readTable(t, "testdata/asked.txt") {
+	for _, cells := range tables.Rows(askedRows) {
 		if len(cells) == 2 {
 			scene = cells[0]
 			w = world.Parse(cells[1])
@@ -139,7 +134,7 @@ func TestAsked(t *testing.T) {
 			n, _ := strconv.Atoi(value)
 			switch name {
 			case "ask":
-				k, now := a.byCookie(n), w.Lives[n-1].At(s(at))
+				k, now := a.kept[uint64(n)], w.Lives[n-1].At(s(at))
 				a.NoteAsked(k, &now)
 			case "silent":
 				l := &w.Lives[n-1]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,7 +90,9 @@ func (s *Stop) change(step string) {
 	case "traffic": // holds to the end, without new connections
 		in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
 		port, _ := strconv.Atoi(words[2])
-		in.Cause = traffic.Cause{Kind: kinds[words[1]], Peer: balancer, Port: uint16(port), At: at(14.9), Connections: 3}
+		kinds := strings.Fields("none connections bytes requests probe queue open")
+		kind := traffic.CauseKind(slices.Index(kinds, words[1]))
+		in.Cause = traffic.Cause{Kind: kind, Peer: balancer, Port: uint16(port), At: at(14.9), Connections: 3}
 		s.end(stop.Ceiling, 15)
 	case "kept": // clients use connections that they keep
 		s.change("traffic bytes 8080")
@@ -104,11 +107,6 @@ func (s *Stop) change(step string) {
 	default:
 		set(s, step)
 	}
-}
-
-var kinds = map[string]traffic.CauseKind{
-	"connections": traffic.NewConnections, "bytes": traffic.Bytes, "requests": traffic.Requests,
-	"queue": traffic.AcceptQueue, "open": traffic.OpenConnections, "probe": traffic.Probe,
 }
 
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.

@@ -14,23 +14,21 @@ import (
 // The invariants of the machine: any stream of events, under any configuration.
 
 // choices are of flags, of which a configuration has one from each line or none.
-var choices = []string{
-	"--delay=500ms --delay=2s --delay=9s",
-	"--until=settled --until=quiet --until=drained",
-	"--max-delay=10s --max-delay=12s",
-	"--wait-gone=/x --wait-url=http://localhost:1/",
-	"--on-stop=x --on-stop=USR1 --on-stop=USR2",
-	"--linger=0s --linger=1s --linger=5s",
-	"--kill-after=1s --kill-after=30s",
-	"--stop-schedule=USR1/1s/TERM --stop-schedule=2s --stop-schedule=1s/HUP/forever/TERM/INT/2s --stop-schedule=QUIT/0s/KILL/1s/KILL",
-	"--rewrite=TERM:INT --rewrite=TERM:USR1 --rewrite=TERM:0",
-	"--rewrite=INT:TERM --rewrite=HUP:0 --rewrite=QUIT:USR1",
-	"--preset=nginx --preset=postgres --preset=auto --preset=auto",
-	"--stop-signal=INT",
-	"--health=:1",
-	"--grace-period=60s",
-	"dumb-init",
-}
+var choices = strings.Split(`--delay=500ms --delay=2s --delay=9s
+--until=settled --until=quiet --until=drained
+--max-delay=10s --max-delay=12s
+--wait-gone=/x --wait-url=http://localhost:1/
+--on-stop=x --on-stop=USR1 --on-stop=USR2
+--linger=0s --linger=1s --linger=5s
+--kill-after=1s --kill-after=30s
+--stop-schedule=USR1/1s/TERM --stop-schedule=2s --stop-schedule=1s/HUP/forever/TERM/INT/2s --stop-schedule=QUIT/0s/KILL/1s/KILL
+--rewrite=TERM:INT --rewrite=TERM:USR1 --rewrite=TERM:0
+--rewrite=INT:TERM --rewrite=HUP:0 --rewrite=QUIT:USR1
+--preset=nginx --preset=postgres --preset=auto --preset=auto
+--stop-signal=INT
+--health=:1
+--grace-period=60s
+dumb-init`, "\n")
 
 // events are in words, the more frequent ones repeatedly; after follows the time until the next.
 var events = strings.Split("tick,tick,TERM,TERM,INT,QUIT,HUP,CONT,TSTP,stopped TSTP,stopped STOP,continued,on-stop,orphan,"+

@@ -1,6 +1,7 @@
 package traffic_test
 
 import (
+	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,9 +15,18 @@ import (
 // s returns a number of seconds as a time.Duration.
 var s = world.Seconds
 
+//go:embed testdata/verdicts.txt
+var verdicts string
+
+//go:embed testdata/causes.txt
+var causes string
+
+//go:embed testdata/figures.txt
+var figures string
+
 // TestVerdicts: each condition is met in time, and not before.
 func TestVerdicts(t *testing.T) {
-	for _, r := range world.ReadRows(t, "testdata/verdicts.txt") {
+	for _, r := range world.Rows(verdicts) {
 		t.Run(r.Name, func(t *testing.T) {
 			if got, _ := r.World.Until(world.Never, r.Cond); got < r.At || got > r.At+2*r.World.Poll {
 				t.Errorf("after %v, want %v", got, r.At)
@@ -28,7 +38,7 @@ func TestVerdicts(t *testing.T) {
 // TestCause: the sample names what the condition waited for.
 func TestCause(t *testing.T) {
 	kinds := strings.Fields("none new bytes requests probe queue open")
-	for _, r := range world.ReadRows(t, "testdata/causes.txt") {
+	for _, r := range world.Rows(causes) {
 		t.Run(r.Name, func(t *testing.T) {
 			_, hold := r.World.Until(r.At, r.Cond)
 			c := hold.Cause
@@ -50,7 +60,7 @@ func TestCause(t *testing.T) {
 
 // TestFigures: the figures for the report, with times in seconds.
 func TestFigures(t *testing.T) {
-	for _, r := range world.ReadRows(t, "testdata/figures.txt") {
+	for _, r := range world.Rows(figures) {
 		t.Run(r.Name, func(t *testing.T) {
 			_, hold := r.World.Until(r.At, r.Cond)
 			var ports []uint16

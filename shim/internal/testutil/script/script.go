@@ -47,6 +47,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
 // line separates events from actions.
@@ -90,8 +92,6 @@ func Load(pattern string) (scripts []*Script, err error) {
 }
 
 func (s *Script) parse() (err error) {
-	lists := map[string]*[]string{"flags": &s.Flags, "env": &s.Env, "others": &s.Others, "catches": &s.Catches}
-	marks := map[string]*bool{"real": &s.Real, "job": &s.Job, "refuses": &s.Refuses}
 	steps := &s.Events
 	for row := range strings.Lines(s.Text) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(row), " ")
@@ -99,10 +99,7 @@ func (s *Script) parse() (err error) {
 		case word == "" || word == "#":
 		case row == line:
 			steps = &s.Actions
-		case lists[word] != nil:
-			*lists[word] = append(*lists[word], strings.Fields(rest)...)
-		case marks[word] != nil:
-			*marks[word] = true
+		case tables.Set(s, word, rest, strings.Fields):
 		default:
 			step, err := ParseStep(row)
 			if err != nil {

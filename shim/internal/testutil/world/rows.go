@@ -1,11 +1,9 @@
 package world
 
 import (
-	"os"
 	"reflect"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
@@ -31,14 +29,9 @@ type Row struct {
 	Want  string
 }
 
-// ReadRows reads the rows of a table.
-func ReadRows(t *testing.T, file string) (rows []Row) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cells := range tables.Rows(string(text)) {
+// Rows reads the rows of a table.
+func Rows(table string) (rows []Row) {
+	for _, cells := range tables.Rows(table) {
 		cond, at, _ := strings.Cut(cells[1], " ")
 		r := Row{cells[0], Condition(cond), Never, Parse(cells[2]), cells[len(cells)-1]}
 		if at != "never" {
