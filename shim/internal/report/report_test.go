@@ -52,16 +52,12 @@ func TestReport(t *testing.T) {
 	}
 	for _, cells := range tables.Rows(stops) {
 		s := newStop()
-		for step := range strings.SplitSeq(cells[2], ";") {
-			s.change(strings.TrimSpace(step))
-		}
+		s.change(cells[2])
 		add(cells[0], lines[cells[1]](s), Encode(s.Figures()))
 	}
 	for _, cells := range tables.Rows(costs) {
 		c := newCost()
-		for step := range strings.SplitSeq(cells[1], ";") {
-			c.change(strings.TrimSpace(step))
-		}
+		c.change(cells[1])
 		add(cells[0], c.Lines(), c.JSON())
 	}
 	if *update {

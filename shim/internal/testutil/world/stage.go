@@ -99,9 +99,6 @@ func (v *visit) take(step plays.Step) {
 	case "get":
 		v.send("GET " + path + " HTTP/1.1\r\nHost: 10.9.0.2:8080\r\nUser-Agent: Go-http-client/1.1\r\n\r\n")
 		v.await()
-	case "post":
-		v.send("POST " + path + " HTTP/1.1\r\nHost: 10.9.0.2:8080\r\nContent-Length: 8\r\n\r\nan order")
-		v.await()
 	case "upload":
 		var count, size int
 		var period string
