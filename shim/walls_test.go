@@ -55,7 +55,7 @@ var walls = tables.Rows(`
 	shim/internal/testutil        | testutil/netns unix
 	shim/internal/testutil/flags  | check plan preset sig stop tables
 	shim/internal/testutil/netns  | namespaces
-	shim/internal/testutil/script | sig stop tables
+	shim/internal/testutil/script | sig stop tables testutil
 	shim/internal/testutil/world  | ledger plays stop tables tcp traffic
 `)
 

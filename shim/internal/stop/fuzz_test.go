@@ -9,6 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // The invariants of the machine: any stream of events, under any configuration.
@@ -139,22 +140,22 @@ func play(t *testing.T, in input) {
 	}
 	cfg := planned.Stop
 	p := &player{T: t, cfg: cfg, m: stop.New(cfg), now: epoch, did: map[stop.Verb]int{}}
-	p.handle(event(t, pick(&in, []string{"started", "started", "started", "TERM", "hold", "HUP"})))
+	p.handle(script.ParseEvent(pick(&in, []string{"started", "started", "started", "TERM", "hold", "HUP"})))
 	unknown := planned.Preset == preset.Auto
 	for len(in) > 0 {
 		if recognized := unknown && len(in)%8 == 0 && len(p.m.Record().Sent) == 0; recognized {
 			unknown = false
 			p.recognize(planned, &in)
 		}
-		p.handle(event(t, pick(&in, events)))
+		p.handle(script.ParseEvent(pick(&in, events)))
 		p.now = p.now.Add(pick(&in, waits))
 		if at, due := p.m.Deadline(); due && len(in)%2 == 0 {
 			p.now = at
 		}
 		p.tick()
 	}
-	p.handle(event(t, "started"))
-	p.handle(event(t, "exit 3"))
+	p.handle(script.ParseEvent("started"))
+	p.handle(script.ParseEvent("exit 3"))
 	p.now = p.now.Add(max(cfg.Linger, cfg.Grace))
 	p.tick()
 	if p.m.State() != stop.Gone {
