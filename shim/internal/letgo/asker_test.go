@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -21,16 +20,18 @@ import (
 // s returns a number of seconds as a time.Duration.
 var s = world.Seconds
 
-// askerIn returns an Asker that is told about each sample of a world, to close connections, or to send GOAWAY.
-func askerIn(w *world.World, goaway bool, answer Answer) *Asker {
+// askerIn returns an Asker that is told about each sample of a world, to close connections, or to send GOAWAY. Samples
+// are 25 ms apart while it wants that, or from the third second on.
+func askerIn(w *world.World, isNatural, goaway bool, answer Answer) *Asker {
 	cfg := Config{QuietFor: s(3), CloseIdle: true}
 	if goaway {
 		cfg = Config{QuietFor: s(3), Goaway: []uint16{80}}
+		answer.HTTP2 = true
 	}
 	a := New(cfg)
 	w.Then = func(h *world.Hold, _ time.Duration) { a.updateAndAnswer(h.Latest, h.NoneNewFor, answer) }
 	w.Pause = func() time.Duration {
-		if a.Watching() {
+		if isNatural && a.Watching() || !isNatural && a.now >= ledger.Trigger+s(2) {
 			return s(0.025)
 		}
 		return w.Poll
@@ -67,7 +68,7 @@ func TestAsker(t *testing.T) {
 				Proof, Hot      float64
 				Waited          time.Duration
 				Natural, Goaway bool
-				HTTP1, HTTP2    bool
+				Answer
 			}{Proof: enoughCycles}
 			at, words, _ := strings.Cut(cells[1], " ")
 			for word := range strings.FieldsSeq(words) {
@@ -77,21 +78,15 @@ func TestAsker(t *testing.T) {
 				}
 			}
 			w := world.Parse(cells[2])
-			a := askerIn(&w, options.Goaway, Answer{HTTP1: options.HTTP1, HTTP2: options.HTTP2 || options.Goaway})
+			if !options.Natural {
+				w.Poll = cmp.Or(w.Poll, s(0.025))
+			}
+			a := askerIn(&w, options.Natural, options.Goaway, options.Answer)
 			isAsked := false
 			note := w.Then
 			w.Then = func(h *world.Hold, now time.Duration) {
 				note(h, now)
 				isAsked = isAsked || slices.ContainsFunc(a.ToAsk(), func(k *Kept) bool { return a.MayAsk(k, &k.Socket) })
-			}
-			if !options.Natural {
-				w.Poll = cmp.Or(w.Poll, s(0.025))
-				w.Pause = func() time.Duration {
-					if a.now < ledger.Trigger+s(2) {
-						return w.Poll
-					}
-					return s(0.025)
-				}
 			}
 			seconds, _ := strconv.ParseFloat(at, 64)
 			w.Until(s(seconds), nil)
@@ -122,8 +117,7 @@ func TestAsked(t *testing.T) {
 		if len(cells) == 2 {
 			scene = cells[0]
 			w = world.Parse(cells[1])
-			isGoaway := strings.HasPrefix(scene, "GOAWAY")
-			a = askerIn(&w, isGoaway, Answer{HTTP2: isGoaway})
+			a = askerIn(&w, true, strings.HasPrefix(scene, "GOAWAY"), Answer{})
 			_, h = w.Until(s(3.9), nil)
 			a.setProof(enoughCycles, 0)
 			continue
@@ -144,28 +138,27 @@ func TestAsked(t *testing.T) {
 			}
 		}
 		w.Sample(h, s(at))
-		kept := slices.SortedFunc(maps.Values(a.kept), func(a, b *Kept) int { return cmp.Compare(a.Cookie, b.Cookie) })
+		var may, now, idle []int
 		toAsk := a.ToAsk()
-		got := fmt.Sprintf("%+v %+v %+v watching=%v awaits=%v", *a.addClient(w.Lives[0].At(0).Remote.Addr()), a.Figures(),
-			h.Sample, a.Watching(), a.AwaitsClients())
-		got += " may=" + cookies(kept, func(k *Kept) bool { return !k.asked() && a.mayClose(k.from) })
-		got += " now=" + cookies(kept, func(k *Kept) bool { return slices.Contains(toAsk, k) && a.MayAsk(k, &k.Socket) })
-		got += " idle=" + cookies(a.idle(), func(*Kept) bool { return true })
+		for id := 1; id <= len(w.Lives); id++ {
+			k := a.kept[uint64(id)]
+			if k != nil && !k.asked() && a.mayClose(k.from) {
+				may = append(may, id)
+			}
+			if slices.Contains(toAsk, k) && a.MayAsk(k, &k.Socket) {
+				now = append(now, id)
+			}
+		}
+		for _, k := range a.idle() {
+			idle = append(idle, int(k.Cookie))
+		}
+		got := strings.ReplaceAll(fmt.Sprintf("may=%v;now=%v;idle=%v", may, now, idle), " ", ",")
+		got = fmt.Sprintf("%+v %+v %+v watching=%v awaits=%v %s", *a.addClient(w.Lives[0].At(0).Remote.Addr()), a.Figures(),
+			h.Sample, a.Watching(), a.AwaitsClients(), strings.ReplaceAll(got, ";", " "))
 		if lacking := tables.Lacking(got, cells[2]); len(lacking) > 0 {
 			t.Errorf("%s at %s: want %s; got %s", scene, cells[0], lacking, got)
 		}
 	}
-}
-
-// cookies returns the cookies of those connections of which something is so.
-func cookies(list []*Kept, is func(*Kept) bool) string {
-	var found []string
-	for _, k := range list {
-		if is(k) {
-			found = append(found, fmt.Sprint(k.Cookie))
-		}
-	}
-	return strings.Join(found, ",")
 }
 
 // TestIsIdle: a connection that has changed since the sample is not idle.

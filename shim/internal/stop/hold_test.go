@@ -2,7 +2,6 @@ package stop_test
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,13 +37,8 @@ func TestHold(t *testing.T) {
 		}
 		tickUntil(t, m, epoch.Add(time.Hour))
 		r := m.Record()
-		got := fmt.Sprint(r.EndedAt.Sub(r.TriggeredAt), " ", r.Ended)
-		switch {
-		case r.Lull.Found:
-			got += fmt.Sprint(", found, ", r.Lull.InFlight)
-		case r.Lull.Sought:
-			got += fmt.Sprint(", sought, ", r.Lull.InFlight)
-		}
+		words := []string{r.EndedAt.Sub(r.TriggeredAt).String(), string(r.Ended)}
+		got := strings.Join(append(words, tables.Differing(stop.Lull{}, r.Lull)...), " ")
 		if got != cells[2] {
 			t.Errorf("%s: %s", cells, got)
 		}
