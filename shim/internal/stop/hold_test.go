@@ -38,7 +38,7 @@ func TestHold(t *testing.T) {
 		tickUntil(t, m, epoch.Add(time.Hour))
 		r := m.Record()
 		words := []string{r.EndedAt.Sub(r.TriggeredAt).String(), string(r.Ended)}
-		got := strings.Join(append(words, tables.Differing(stop.Lull{}, r.Lull)...), " ")
+		got := strings.ReplaceAll(strings.Join(append(words, tables.Differing(stop.Lull{}, r.Lull)...), " "), "=true", "")
 		if got != cells[2] {
 			t.Errorf("%s: %s", cells, got)
 		}
