@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
@@ -115,18 +115,6 @@ func (p *player) tick() {
 	}
 }
 
-// recognize has the machine go on by the plan for a known server, of which there must be one.
-func (p *player) recognize(unknown *plan.Plan, in *input) {
-	p.Helper()
-	server := pick(in, preset.All())
-	known, err := unknown.Recognized(&server)
-	if err != nil {
-		p.Fatalf("recognized as %s: %v", server.Name, err)
-	}
-	p.cfg = known.Stop
-	p.m.Replan(p.cfg)
-}
-
 // play plays the input. At its end the command exits, and the linger time and the grace period pass,
 // which must end the sequence.
 func play(t *testing.T, in input) {
@@ -140,12 +128,14 @@ func play(t *testing.T, in input) {
 	}
 	cfg := planned.Stop
 	p := &player{T: t, cfg: cfg, m: stop.New(cfg), now: epoch, did: map[stop.Verb]int{}}
-	p.handle(script.ParseEvent(pick(&in, []string{"started", "started", "started", "TERM", "hold", "HUP"})))
+	p.handle(script.ParseEvent(pick(&in, strings.Fields("started started started TERM hold HUP"))))
 	unknown := planned.Preset == preset.Auto
 	for len(in) > 0 {
-		if recognized := unknown && len(in)%8 == 0 && len(p.m.Record().Sent) == 0; recognized {
+		if unknown && len(in)%8 == 0 && len(p.m.Record().Sent) == 0 { // the server is known by now, and has a plan
 			unknown = false
-			p.recognize(planned, &in)
+			server := pick(&in, preset.All())
+			p.cfg = testutil.Must(planned.Recognized(&server)).Stop
+			p.m.Replan(p.cfg)
 		}
 		p.handle(script.ParseEvent(pick(&in, events)))
 		p.now = p.now.Add(pick(&in, waits))

@@ -17,7 +17,7 @@ import (
 func Stage(row *plays.Row) (w World, last time.Duration) {
 	rtt := max(row.RTT, 100*time.Microsecond)
 	var visits []*visit
-	for p := range slices.Values(row.Plays) {
+	for _, p := range row.Plays {
 		for i := range p.Clients {
 			peer := fmt.Sprintf("10.8.%d.%d", p.Peer, len(visits)%250)
 			if p.Peer != 0 {
