@@ -22,24 +22,27 @@ func Condition(name string) func(traffic.Verdict) bool {
 // Row is a row of a table in testdata: a name, a condition and a time, a world, and what else
 // the table has.
 type Row struct {
-	Name  string
-	Cond  func(traffic.Verdict) bool
-	At    time.Duration
+	Name string
+	Goal
 	World World
 	Want  string
 }
 
+// Goal is a condition, and when it is met.
+type Goal struct {
+	Cond func(traffic.Verdict) bool
+	At   time.Duration
+}
+
 // Rows reads the rows of a table.
-func Rows(table string) (rows []Row) {
-	for _, cells := range tables.Rows(table) {
-		cond, at, _ := strings.Cut(cells[1], " ")
-		r := Row{cells[0], Condition(cond), Never, Parse(cells[2]), cells[len(cells)-1]}
-		if at != "never" {
-			r.At = Seconds(number(strings.TrimSpace(at)))
-		}
-		rows = append(rows, r)
+func Rows(table string) []*Row { return tables.Read[Row](table, Parse, goal) }
+
+func goal(text string) Goal {
+	cond, at, _ := strings.Cut(text, " ")
+	if at == "never" {
+		return Goal{Condition(cond), Never}
 	}
-	return rows
+	return Goal{Condition(cond), seconds(strings.TrimSpace(at))}
 }
 
 func number(text string) float64 {
