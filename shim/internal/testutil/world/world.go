@@ -174,20 +174,18 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 		w.Lives[i].ID = uint64(i + 1)
 	}
 	h := &Hold{tracker: traffic.New(w.Config), ledger: ledger.New(w.Ledger(Start)), ShutSilence: cmp.Or(w.ShutSilence, w.QuietFor)}
-	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
+	for now := time.Duration(0); now < limit; now += w.Lag {
 		w.Sample(h, now)
 		if cond != nil && cond(h.Verdict) {
 			return now, h
 		}
+		if w.Pause != nil {
+			now += w.Pause()
+		} else {
+			now += w.Poll
+		}
 	}
 	return limit, h
-}
-
-func (w *World) pause() time.Duration {
-	if w.Pause != nil {
-		return w.Pause()
-	}
-	return w.Poll
 }
 
 // ends returns the connections whose ends are read up to a time, in the order of the ends.
