@@ -55,89 +55,56 @@ func (a *Asker) setProof(usual, hot float64) {
 }
 
 //go:embed testdata/asker.txt
-var askerRows string
+var scenes string
 
-//go:embed testdata/asked.txt
-var askedRows string
-
-// TestAsker: what an Asker finds out about kept connections, and which it may ask.
+// TestAsker: what an Asker finds out about kept connections, which it may ask, and what becomes of those.
 func TestAsker(t *testing.T) {
-	for _, cells := range tables.Rows(askerRows) {
-		t.Run(cells[0], func(t *testing.T) {
+	var w world.World
+	var a *Asker
+	var h *world.Hold
+	var isAsked bool
+	scene := ""
+	for _, cells := range tables.Rows(scenes) {
+		at, words, _ := strings.Cut(cells[1], " ")
+		seconds, _ := strconv.ParseFloat(at, 64)
+		got := ""
+		if cells[0] != "" {
 			options := struct {
 				Proof, Hot      float64
 				Waited          time.Duration
 				Natural, Goaway bool
 				Answer
 			}{Proof: enoughCycles}
-			at, words, _ := strings.Cut(cells[1], " ")
 			for word := range strings.FieldsSeq(words) {
 				name, value, _ := strings.Cut(word, "=")
 				if !tables.Set(&options, name, value) {
 					t.Fatal(word)
 				}
 			}
-			w := world.Parse(cells[2])
+			scene, isAsked = cells[0], false
+			w = world.Parse(cells[2])
 			if !options.Natural {
 				w.Poll = cmp.Or(w.Poll, s(0.025))
 			}
-			a := askerIn(&w, options.Natural, options.Goaway, options.Answer)
-			isAsked := false
+			a = askerIn(&w, options.Natural, options.Goaway, options.Answer)
 			note := w.Then
 			w.Then = func(h *world.Hold, now time.Duration) {
 				note(h, now)
 				isAsked = isAsked || slices.ContainsFunc(a.ToAsk(), func(k *Kept) bool { return a.MayAsk(k, &k.Socket) })
 			}
-			seconds, _ := strconv.ParseFloat(at, 64)
-			w.Until(s(seconds), nil)
-
+			_, h = w.Until(s(seconds), nil)
 			k := a.kept[1]
 			p := &k.server.usual
-			got := fmt.Sprintf("asked=%v watching=%v near=%v pause=%v proof=%v limit=%v",
-				isAsked, a.Watching(), k.isNear(), k.pause, math.Round(p.proof), p.idle.Truncate(time.Millisecond))
+			got = fmt.Sprintf("near=%v pause=%v proof=%v limit=%v ",
+				k.isNear(), k.pause, math.Round(p.proof), p.idle.Truncate(time.Millisecond))
 			a.setProof(options.Proof, options.Hot)
 			if options.Waited > 0 {
 				a.asked.at = a.now - options.Waited
 			}
-			got += fmt.Sprint(" idle=", len(a.idle()))
-			if lacking := tables.Lacking(got, cells[3]); len(lacking) > 0 {
-				t.Errorf("want %s; got %s", lacking, got)
-			}
-		})
-	}
-}
-
-// TestAsked: what becomes of connections whose clients were asked, and who may be asked then.
-func TestAsked(t *testing.T) {
-	var w world.World
-	var a *Asker
-	var h *world.Hold
-	scene := ""
-	for _, cells := range tables.Rows(askedRows) {
-		if len(cells) == 2 {
-			scene = cells[0]
-			w = world.Parse(cells[1])
-			a = askerIn(&w, true, strings.HasPrefix(scene, "GOAWAY"), Answer{})
-			_, h = w.Until(s(3.9), nil)
-			a.setProof(enoughCycles, 0)
-			continue
+		} else {
+			happen(a, &w, s(seconds), cells[2])
+			w.Sample(h, s(seconds))
 		}
-		at, _ := strconv.ParseFloat(cells[0], 64)
-		for event := range strings.FieldsSeq(cells[1]) {
-			name, value, _ := strings.Cut(event, "=")
-			n, _ := strconv.Atoi(value)
-			switch name {
-			case "ask":
-				k, now := a.kept[uint64(n)], w.Lives[n-1].At(s(at))
-				a.NoteAsked(k, &now)
-			case "silent":
-				l := &w.Lives[n-1]
-				l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
-			default:
-				w.Set(event)
-			}
-		}
-		w.Sample(h, s(at))
 		var may, now, idle []int
 		toAsk := a.ToAsk()
 		for id := 1; id <= len(w.Lives); id++ {
@@ -152,11 +119,30 @@ func TestAsked(t *testing.T) {
 		for _, k := range a.idle() {
 			idle = append(idle, int(k.Cookie))
 		}
-		got := strings.ReplaceAll(fmt.Sprintf("may=%v;now=%v;idle=%v", may, now, idle), " ", ",")
-		got = fmt.Sprintf("%+v %+v %+v watching=%v awaits=%v %s", *a.addClient(w.Lives[0].At(0).Remote.Addr()), a.Figures(),
-			h.Sample, a.Watching(), a.AwaitsClients(), strings.ReplaceAll(got, ";", " "))
-		if lacking := tables.Lacking(got, cells[2]); len(lacking) > 0 {
-			t.Errorf("%s at %s: want %s; got %s", scene, cells[0], lacking, got)
+		lists := strings.ReplaceAll(fmt.Sprintf(";may=%v;now=%v;order=%v;idle=%d", may, now, idle, len(idle)), " ", ",")
+		got += fmt.Sprintf("%+v %+v %+v asked=%v watching=%v awaits=%v", *a.addClient(w.Lives[0].At(0).Remote.Addr()),
+			a.Figures(), h.Sample, isAsked, a.Watching(), a.AwaitsClients())
+		got += strings.ReplaceAll(lists, ";", " ")
+		if lacking := tables.Lacking(got, cells[3]); len(lacking) > 0 {
+			t.Errorf("%s at %s: want %s; got %s", scene, at, lacking, got)
+		}
+	}
+}
+
+// happen has events happen in a world.
+func happen(a *Asker, w *world.World, at time.Duration, events string) {
+	for event := range strings.FieldsSeq(events) {
+		name, value, _ := strings.Cut(event, "=")
+		n, _ := strconv.Atoi(value)
+		switch name {
+		case "ask":
+			k, now := a.kept[uint64(n)], w.Lives[n-1].At(at)
+			a.NoteAsked(k, &now)
+		case "silent":
+			l := &w.Lives[n-1]
+			l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
+		default:
+			w.Set(event)
 		}
 	}
 }
