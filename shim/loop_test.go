@@ -42,22 +42,13 @@ func playVirtual(t *testing.T, s *script.Script) {
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
-	p, err := newPlan(&cfg, plan.Place{PID1: !s.Job})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testutil.Must(newPlan(&cfg, plan.Place{PID1: !s.Job}))
 	for _, text := range s.Others {
 		w.rest = append(w.rest, newOther(text))
 	}
-	for _, name := range s.Catches {
-		w.catches = w.catches.With(testutil.Must(sig.Parse(name)))
-	}
+	w.catches = setOf(s.Catches)
 	w.notes = cfg.TerminationLog != ""
-	code, err := run(p, w.host())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.did("leaves %d", code)
+	w.did("leaves %d", testutil.Must(run(p, w.host())))
 	if held := strings.Contains(s.Text, "holding "); w.sampling != held || w.sampledSeldom != held {
 		t.Errorf("held: %v, sampled: %v, at last seldom: %v", held, w.sampling, w.sampledSeldom)
 	}
@@ -127,10 +118,15 @@ func newOther(text string) (o other) {
 		program, signals = "worker", "TERM"
 	}
 	o.program = program
-	for name := range strings.FieldsFuncSeq(signals, func(c rune) bool { return c == '+' }) {
-		o.handles = o.handles.With(testutil.Must(sig.Parse(name)))
-	}
+	o.handles = setOf(strings.Fields(strings.ReplaceAll(signals, "+", " ")))
 	return o
+}
+
+func setOf(signals []string) (set sig.Set) {
+	for _, name := range signals {
+		set = set.With(testutil.Must(sig.Parse(name)))
+	}
+	return set
 }
 
 type death struct {
