@@ -46,7 +46,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 	for _, text := range s.Others {
 		w.rest = append(w.rest, newOther(text))
 	}
-	w.catches = setOf(s.Catches)
+	w.command.handles = setOf(s.Catches)
 	w.notes = cfg.TerminationLog != ""
 	w.did("leaves %d", testutil.Must(run(p, w.host())))
 	if held := strings.Contains(s.Text, "holding "); w.sampling != held || w.sampledSeldom != held {
@@ -72,13 +72,12 @@ type world struct {
 	samples chan observe.Snapshot
 	answers chan error
 
-	started  bool       // the command runs
-	gone     bool       // the command has exited
-	refuses  bool       // the kernel refuses signals
-	rest     []other    // the other processes
-	catches  sig.Set    // the signals that the command catches
-	executes string     // the name of the program that the command runs by now
-	inside   sig.Signal // the last signal came from a process of the container
+	started bool       // the command runs
+	gone    bool       // the command has exited
+	refuses bool       // the kernel refuses signals
+	rest    []other    // the other processes
+	command other      // as it is by now
+	inside  sig.Signal // the last signal came from a process of the container
 
 	notes         bool // whether the termination log is recorded
 	sampling      bool // samples are taken, first often
@@ -170,7 +169,7 @@ func (w *world) happen(text string) {
 	pid := commandPID
 	switch word {
 	case "executes":
-		w.executes = arg
+		w.command.program = arg
 		return
 	case "answered":
 		var err error
@@ -268,6 +267,14 @@ func (w *world) find(pid int) int {
 	return slices.IndexFunc(w.rest, func(o other) bool { return o.PID == pid })
 }
 
+// process returns another process, or the command.
+func (w *world) process(pid int) other {
+	if i := w.find(pid); i >= 0 {
+		return w.rest[i]
+	}
+	return w.command
+}
+
 func (w *world) Kill(pid int, s sig.Signal) error {
 	if w.refuses {
 		return syscall.EPERM
@@ -335,13 +342,10 @@ func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Ticks() uint64                         { return 1 }
 func (w *world) Traces(pids []int) []proc.Trace        { return make([]proc.Trace, len(pids)) }
 func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
-	if i := w.find(p.PID); i >= 0 {
-		return w.rest[i].handles, 0, 0
-	}
-	return w.catches, 0, 0
+	return w.process(p.PID).handles, 0, 0
 }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
-	if !w.catches.Has(s) {
+	if !w.command.handles.Has(s) {
 		return false, nil
 	}
 	return true, w.Kill(pid, s)
@@ -357,10 +361,8 @@ func (w *world) GiveTerminal(int) bool {
 }
 
 func (w *world) Program(pid int, _ bool) (string, []string) {
-	if i := w.find(pid); i >= 0 {
-		return w.rest[i].program, []string{w.rest[i].program}
-	}
-	return w.executes, []string{w.executes}
+	program := w.process(pid).program
+	return program, []string{program}
 }
 
 func (w *world) Continue(bool) {}

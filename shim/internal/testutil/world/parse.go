@@ -20,7 +20,7 @@ var macros = map[string]string{
 	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",       // a request that takes 10 s
 	"done":      "pure-acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",  // a tie, with so many pure ACKs
 	"waits":     "pure-acks=$ open=-9 -9:4 -5:4 -5:-4",        // the same, with a segment less sent
-	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",      // a request in the accept queue
+	"waiting":   "open=-3 unaccepted unread=100 -3:100",       // a request in the accept queue
 	"talks":     "open=-60 -60:500 -59:-500 $..50/1:200,-200", // a request and its response each second
 	"old":       "open=-9 -9:99 -8:-500",
 	"asks":      "0.5..$/1:99 0.6..$/1:-500",                               // a request each second, up to a time

@@ -28,7 +28,6 @@ type Life struct {
 	Peer     string // default 10.0.0.1
 	Port     uint16 // default 80
 	Open     time.Duration
-	Accepted time.Duration // 0: at once; negative: never
 	Close    time.Duration // 0: never
 	Moves    []Move        // in the order of time
 	Vanished time.Duration // when the peer vanished, with a response unacknowledged; 0: never
@@ -45,6 +44,7 @@ type Life struct {
 	Notified bool // lameduck has sent GOAWAY on it
 	Reset    bool // the program has reset it: of the end the kernel knows neither bytes nor the port of the peer
 
+	Unaccepted bool    // by the program
 	NoInfo     bool    // no tcp_info
 	Unreported bool    // no event reports the end
 	PureACKs   *uint64 // in ping-pong mode; nil: those of the kernel
@@ -68,7 +68,7 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 	if l.During == (Span{}) || l.During.has(now) {
 		sock.Unread, sock.Unsent, sock.Info.NotSent = l.Unread, l.Unsent, l.NotSent
 	}
-	if l.Accepted < 0 || now < l.Accepted {
+	if l.Unaccepted {
 		sock.Inode = 0
 	}
 	sock.Info.RTT = cmp.Or(l.RTT, Seconds(0.0002))
