@@ -73,7 +73,6 @@ var kinds = tables.Rows(`
 	shared 2.5 | shared size=1..6 took=0.005..0.05 rate=20..200 since=2.5   | unlike
 	shared 8   | shared size=1..6 took=0.005..0.05 rate=20..200 since=8     | unlike
 	beside     | beside                                                     | unlike
-	parts      | parts=10 took=5                                            | unlike
 	tail       | paused=1 pause=0.2                                         | unlike
 	pauses     | paused=0.03..1 pause=0.001..0.04                           | unlike
 `)
@@ -104,7 +103,6 @@ type peer struct {
 	Blind     bool          // does not look whether a connection has been closed
 	Shared    bool          // many requests at a time on each connection, one of twenty 5 s long
 	Beside    bool          // one request of twenty asks for a second answer, which takes 2 s
-	Parts     int           // of an upload, each of which is answered
 	Paused    float64       // the share of answers that come in two parts
 	Pause     time.Duration // between these
 
@@ -276,50 +274,7 @@ func (p *play) request(c *peer) {
 		p.at(took, func() { c.idle = append(c.idle, l) })
 		return
 	}
-	p.at(c.RTT/2, func() {
-		if c.Parts > 0 {
-			p.upload(l, 0)
-		} else {
-			p.arrive(l, took)
-		}
-	})
-}
-
-// refuses reports whether the server takes no request on a connection, which its kernel resets.
-func (p *play) refuses(l *line) bool {
-	if l.State == tcp.Established && p.ended == 0 {
-		return false
-	}
-	p.lose()
-	p.resets++
-	l.gone = true
-	l.open--
-	return true
-}
-
-// upload is the arrival of a part, which is answered at once, as is the end after the last.
-func (p *play) upload(l *line, part int) {
-	if part == 0 && p.refuses(l) {
-		return
-	}
-	bytes := 800
-	switch part {
-	case 0:
-		l.pending = 1
-	case l.Parts:
-		bytes = 5
-	}
-	if l.pending == 0 { // cut
-		return
-	}
-	l.Receive(p.now, bytes)
-	l.Send(p.now+time.Millisecond, bytes)
-	if part < l.Parts {
-		p.at(s(0.5), func() { p.upload(l, part+1) })
-		return
-	}
-	l.pending = 0
-	p.at(l.peer.RTT/2, func() { p.release(l) })
+	p.at(c.RTT/2, func() { p.arrive(l, took) })
 }
 
 // later sends more of an answer, or another answer, unless the connection is cut before.
@@ -342,9 +297,13 @@ func (p *play) release(l *line) {
 	p.notice(l)
 }
 
-// arrive is a request's arrival at the server.
+// arrive is a request's arrival at the server. If that takes none, its kernel resets the connection.
 func (p *play) arrive(l *line, took time.Duration) {
-	if p.refuses(l) {
+	if l.State != tcp.Established || p.ended > 0 {
+		p.lose()
+		p.resets++
+		l.gone = true
+		l.open--
 		return
 	}
 	l.Receive(p.now, 300)
