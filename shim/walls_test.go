@@ -56,7 +56,7 @@ var walls = tables.Rows(`
 	shim/internal/testutil/flags  | check plan preset sig stop tables
 	shim/internal/testutil/netns  | namespaces
 	shim/internal/testutil/script | sig stop tables testutil
-	shim/internal/testutil/world  | ledger plays stop tables tcp traffic
+	shim/internal/testutil/world  | ledger plays stop tables tcp testutil traffic
 `)
 
 // wallName shortens an import path to the name in walls.

@@ -47,13 +47,6 @@ func (a *Asker) updateAndAnswer(sample *ledger.Sample, noneNewFor time.Duration,
 	}
 }
 
-// setProof sets the proofs of all servers.
-func (a *Asker) setProof(usual, hot float64) {
-	for _, y := range a.servers {
-		y.usual.proof, y.hot.proof = usual, hot
-	}
-}
-
 //go:embed testdata/asker.txt
 var scenes string
 
@@ -97,7 +90,9 @@ func TestAsker(t *testing.T) {
 			p := &k.server.usual
 			got = fmt.Sprintf("near=%v pause=%v proof=%v limit=%v ",
 				k.isNear(), k.pause, math.Round(p.proof), p.idle.Truncate(time.Millisecond))
-			a.setProof(options.Proof, options.Hot)
+			for _, y := range a.servers {
+				y.usual.proof, y.hot.proof = options.Proof, options.Hot
+			}
 			if options.Waited > 0 {
 				a.asked.at = a.now - options.Waited
 			}

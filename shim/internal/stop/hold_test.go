@@ -18,11 +18,11 @@ var holds string
 func TestHold(t *testing.T) {
 	for _, cells := range tables.Rows(holds) {
 		m := newMachine(t, cells[0]+" --grace-period=40s")
+		begins := "TERM"
 		if strings.HasPrefix(cells[0], "hook") {
-			m.Handle(epoch, script.ParseEvent("hold"))
-		} else {
-			m.Handle(epoch, script.ParseEvent("TERM"))
+			begins = "hold"
 		}
+		m.Handle(epoch, script.ParseEvent(begins))
 		for text := range strings.SplitSeq(cells[1], ";") {
 			step := script.ParseStep(text)
 			at := epoch.Add(step.At)

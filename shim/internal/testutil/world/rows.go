@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -45,10 +46,4 @@ func goal(text string) Goal {
 	return Goal{Condition(cond), seconds(strings.TrimSpace(at))}
 }
 
-func number(text string) float64 {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
+func number(text string) float64 { return testutil.Must(strconv.ParseFloat(text, 64)) }

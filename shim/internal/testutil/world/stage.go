@@ -10,6 +10,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/plays"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // Stage plays a row in the simulated kernel, and returns the world and when the last step that
@@ -89,11 +90,7 @@ func (v *visit) take(step plays.Step) {
 	case "until":
 		v.now = max(v.now, plays.Duration(step.Arg))
 	case "send":
-		text, err := strconv.Unquote(`"` + step.Arg + `"`)
-		if err != nil {
-			panic(err)
-		}
-		v.send(text)
+		v.send(testutil.Must(strconv.Unquote(`"` + step.Arg + `"`)))
 	case "fill":
 		v.send(strings.Repeat("x", plays.Number(step.Arg)))
 	case "get":
