@@ -145,7 +145,8 @@ func happen(a *Asker, w *world.World, at time.Duration, events string) {
 // TestIsIdle: a connection that has changed since the sample is not idle.
 func TestIsIdle(t *testing.T) {
 	k := &Kept{Conn: &ledger.Conn{Received: 9, Sent: 9}}
-	for _, change := range strings.Fields("Cookie=1 Info.Received=10 Info.Sent=10 Unread=1 Info.NotSent=1 State=8 HasInfo=zero") {
+	const changes = "Cookie=1 Info.Received=10 Info.Sent=10 Unread=1 Info.NotSent=1 State=8 HasInfo=zero"
+	for change := range strings.FieldsSeq(changes) {
 		now := tcp.Socket{State: tcp.Established, HasInfo: true, Info: tcp.Info{Received: 9, Sent: 9}}
 		field, value, _ := strings.Cut(change, "=")
 		if !tables.Set(&now, field, value) || k.IsIdle(&now) != (field == "Cookie") {

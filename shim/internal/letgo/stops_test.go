@@ -39,7 +39,8 @@ func TestStops(t *testing.T) {
 				held[i] += p.ended
 			}
 		}
-		found := fmt.Sprintf("%s: %d stops, of which %d lost %d requests, %d in holds of %v", cells[0], n, losing, lost, inHold, held)
+		found := fmt.Sprintf("%s: %d stops, of which %d lost %d requests, %d in holds of %v",
+			cells[0], n, losing, lost, inHold, held)
 		t.Log(found)
 		var mayLose, mayBeLosing int
 		_, _ = fmt.Sscan(cells[2], &mayLose, &mayBeLosing)

@@ -116,7 +116,8 @@ func (s *Stop) change(steps string) {
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	if !tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, worker, probes, end, errors.New) {
+	if !tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, errors.New,
+		worker, probes, end) {
 		panic(step)
 	}
 }

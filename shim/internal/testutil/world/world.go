@@ -173,7 +173,8 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 	for i := range w.Lives {
 		w.Lives[i].ID = uint64(i + 1)
 	}
-	h := &Hold{tracker: traffic.New(w.Config), ledger: ledger.New(w.Ledger(Start)), ShutSilence: cmp.Or(w.ShutSilence, w.QuietFor)}
+	h := &Hold{tracker: traffic.New(w.Config), ledger: ledger.New(w.Ledger(Start))}
+	h.ShutSilence = cmp.Or(w.ShutSilence, w.QuietFor)
 	for now := time.Duration(0); now < limit; now += w.Lag {
 		w.Sample(h, now)
 		if cond != nil && cond(h.Verdict) {
