@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -26,15 +27,14 @@ func TestFaultsDocs(t *testing.T) {
 	}
 	rows := 0
 	named := regexp.MustCompile("`([a-z0-9]+)/(Test[^`/]*)/?([^`]*)`")
-	for line := range strings.Lines(string(testutil.Must(os.ReadFile(testutil.Path("docs/contributing/faults.md"))))) {
-		row := strings.Split(line, "|")
-		if len(row) != 4 || strings.Contains(line, "---") || strings.TrimSpace(row[1]) == "promise" {
+	for _, row := range tables.Rows(string(testutil.Must(os.ReadFile(testutil.Path("docs/contributing/faults.md"))))) {
+		if len(row) != 4 || row[1] == "---" || row[1] == "promise" {
 			continue
 		}
 		rows++
 		tests := named.FindAllStringSubmatch(row[2], -1)
 		if len(tests) == 0 {
-			t.Errorf("nothing shows it: %s", line)
+			t.Errorf("nothing shows it: %s", row)
 		}
 		for _, test := range tests {
 			room := code[test[1]]

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,11 +29,7 @@ var update = flag.Bool("update", false, "write what was found into the golden fi
 
 // TestScripts plays every golden script in virtual time.
 func TestScripts(t *testing.T) {
-	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range scripts {
+	for _, s := range script.Load(testutil.Path("testdata/stop/*.txt")) {
 		t.Run(s.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { playVirtual(t, s) })
 		})
@@ -45,22 +42,13 @@ func playVirtual(t *testing.T, s *script.Script) {
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
-	p, err := newPlan(&cfg, plan.Place{PID1: !s.Job})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testutil.Must(newPlan(&cfg, plan.Place{PID1: !s.Job}))
 	for _, text := range s.Others {
-		w.rest = append(w.rest, newOther(t, text))
+		w.rest = append(w.rest, newOther(text))
 	}
-	for _, name := range s.Catches {
-		w.catches = w.catches.With(testutil.Must(sig.Parse(name)))
-	}
+	w.command.handles = setOf(s.Catches)
 	w.notes = cfg.TerminationLog != ""
-	code, err := run(p, w.host())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.did("leaves %d", code)
+	w.did("leaves %d", testutil.Must(run(p, w.host())))
 	if held := strings.Contains(s.Text, "holding "); w.sampling != held || w.sampledSeldom != held {
 		t.Errorf("held: %v, sampled: %v, at last seldom: %v", held, w.sampling, w.sampledSeldom)
 	}
@@ -84,13 +72,12 @@ type world struct {
 	samples chan observe.Snapshot
 	answers chan error
 
-	started  bool       // the command runs
-	gone     bool       // the command has exited
-	refuses  bool       // the kernel refuses signals
-	rest     []other    // the other processes
-	catches  sig.Set    // the signals that the command catches
-	executes string     // the name of the program that the command runs by now
-	inside   sig.Signal // the last signal came from a process of the container
+	started bool       // the command runs
+	gone    bool       // the command has exited
+	refuses bool       // the kernel refuses signals
+	rest    []other    // the other processes
+	command other      // as it is by now
+	inside  sig.Signal // the last signal came from a process of the container
 
 	notes         bool // whether the termination log is recorded
 	sampling      bool // samples are taken, first often
@@ -115,28 +102,30 @@ func to(pid int) string {
 
 // other is one of the other processes.
 type other struct {
-	pid, parent int
-	program     string
-	handles     sig.Set
+	proc.Process
+	program string
+	handles sig.Set
 }
 
 // newOther reads a process as package script spells it.
-func newOther(t *testing.T, text string) (o other) {
-	t.Helper()
+func newOther(text string) (o other) {
 	ids, program, named := strings.Cut(text, ":")
 	program, signals, _ := strings.Cut(program, ":")
-	pid, parent, hasParent := strings.Cut(ids, "/")
-	o.pid, o.parent, o.program = testutil.Must(strconv.Atoi(pid)), 1, program
-	if hasParent {
-		o.parent = testutil.Must(strconv.Atoi(parent))
-	}
+	pid, parent, _ := strings.Cut(ids, "/")
+	o.PID, o.Parent = testutil.Must(strconv.Atoi(pid)), testutil.Must(strconv.Atoi(cmp.Or(parent, "1")))
 	if !named {
-		o.program, signals = "worker", "TERM"
+		program, signals = "worker", "TERM"
 	}
-	for name := range strings.FieldsFuncSeq(signals, func(c rune) bool { return c == '+' }) {
-		o.handles = o.handles.With(testutil.Must(sig.Parse(name)))
-	}
+	o.program = program
+	o.handles = setOf(strings.Fields(strings.ReplaceAll(signals, "+", " ")))
 	return o
+}
+
+func setOf(signals []string) (set sig.Set) {
+	for _, name := range signals {
+		set = set.With(testutil.Must(sig.Parse(name)))
+	}
+	return set
 }
 
 type death struct {
@@ -180,7 +169,7 @@ func (w *world) happen(text string) {
 	pid := commandPID
 	switch word {
 	case "executes":
-		w.executes = arg
+		w.command.program = arg
 		return
 	case "answered":
 		var err error
@@ -193,12 +182,12 @@ func (w *world) happen(text string) {
 		time.Sleep(testutil.Must(time.ParseDuration(arg)))
 		return
 	case "forks":
-		w.rest = append(w.rest, newOther(w.t, arg))
+		w.rest = append(w.rest, newOther(arg))
 		return
 	case "ends":
 		i := w.find(testutil.Must(strconv.Atoi(arg)))
-		if gone := w.rest[i]; gone.parent == 1 || gone.parent == commandPID && w.gone {
-			w.end(gone.pid, proc.Status{})
+		if gone := w.rest[i]; gone.Parent == 1 || gone.Parent == commandPID && w.gone {
+			w.end(gone.PID, proc.Status{})
 		}
 		w.rest = slices.Delete(w.rest, i, i+1)
 		return
@@ -214,10 +203,7 @@ func (w *world) happen(text string) {
 	text, url, _ := strings.Cut(text, ", the URL ")
 	text, paths, _ := strings.Cut(text, ", waiting for ")
 	text, trouble, _ := strings.Cut(text, ", trouble: ")
-	e, err := script.ParseEvent(text)
-	if err != nil {
-		w.t.Error(err)
-	}
+	e := script.ParseEvent(text)
 	switch e.Kind {
 	case stop.SignalArrived:
 		w.inside = 0
@@ -255,7 +241,7 @@ func (w *world) Reap() (int, proc.Status) {
 		d := w.ended[0]
 		w.ended = w.ended[1:]
 		if d.pid == anyOther && len(w.rest) > 0 {
-			d.pid, w.rest = w.rest[0].pid, w.rest[1:]
+			d.pid, w.rest = w.rest[0].PID, w.rest[1:]
 		}
 		w.gone = w.gone || d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued
 		return d.pid, d.status
@@ -271,14 +257,22 @@ func (w *world) Descendants() (family []proc.Process) {
 		family = append(family, proc.Process{PID: commandPID, Parent: 1})
 	}
 	for _, o := range w.rest {
-		family = append(family, proc.Process{PID: o.pid, Parent: o.parent})
+		family = append(family, o.Process)
 	}
 	return family
 }
 
 // find returns the index of another process, -1 if there is none with that PID.
 func (w *world) find(pid int) int {
-	return slices.IndexFunc(w.rest, func(o other) bool { return o.pid == pid })
+	return slices.IndexFunc(w.rest, func(o other) bool { return o.PID == pid })
+}
+
+// process returns another process, or the command.
+func (w *world) process(pid int) other {
+	if i := w.find(pid); i >= 0 {
+		return w.rest[i]
+	}
+	return w.command
 }
 
 func (w *world) Kill(pid int, s sig.Signal) error {
@@ -348,13 +342,10 @@ func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Ticks() uint64                         { return 1 }
 func (w *world) Traces(pids []int) []proc.Trace        { return make([]proc.Trace, len(pids)) }
 func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
-	if i := w.find(p.PID); i >= 0 {
-		return w.rest[i].handles, 0, 0
-	}
-	return w.catches, 0, 0
+	return w.process(p.PID).handles, 0, 0
 }
 func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
-	if !w.catches.Has(s) {
+	if !w.command.handles.Has(s) {
 		return false, nil
 	}
 	return true, w.Kill(pid, s)
@@ -370,10 +361,8 @@ func (w *world) GiveTerminal(int) bool {
 }
 
 func (w *world) Program(pid int, _ bool) (string, []string) {
-	if i := w.find(pid); i >= 0 {
-		return w.rest[i].program, []string{w.rest[i].program}
-	}
-	return w.executes, []string{w.executes}
+	program := w.process(pid).program
+	return program, []string{program}
 }
 
 func (w *world) Continue(bool) {}

@@ -80,11 +80,7 @@ func (p *Play) word(word string, sessions Sessions) {
 	case strings.ContainsAny(word[:1], "+-0123456789"):
 		p.when(word)
 	default:
-		found, err := tables.Set(p, name, value)
-		if err != nil {
-			panic(word + ": " + err.Error())
-		}
-		if !found {
+		if !tables.Set(p, name, value) {
 			p.Protocol = word
 		}
 	}

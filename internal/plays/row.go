@@ -124,8 +124,8 @@ func (c *Row) option(word string, limits map[string][]string) {
 	default:
 		if strings.HasPrefix(word, "--") {
 			c.Flags = append(c.Flags, word)
-		} else if found, err := tables.Set(c, name, value); !found || err != nil {
-			panic(fmt.Sprintf("%s: option %q: %v", c.Name, word, err))
+		} else if !tables.Set(c, name, value) {
+			panic(fmt.Sprintf("%s: option %q", c.Name, word))
 		}
 	}
 }

@@ -3,21 +3,24 @@ package tables
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Set sets the field of a struct with a name, or with a tag that has the name; case and hyphens do not
-// matter, and "Hold.Open" is a field of a field. A bool becomes true, a slice grows, and "zero" is no value. A value of a type
-// that a function of parse returns, func(string) T or func(string) (T, error), is what the function returns.
-func Set(target any, name, text string, parse ...any) (found bool, err error) {
+// Set sets the field of a struct with a name, or with a tag that has the name, and reports whether there is one; case
+// and hyphens do not matter, and "Hold.Open" is a field of a field. A bool becomes true, a slice grows by the parts
+// between commas, and "zero" is no value. A value of a type that a function of parse returns, func(string) T or
+// func(string) (T, error), is what the function returns. Set panics if the text is no such value.
+func Set(target any, name, text string, parse ...any) (found bool) {
 	at := reflect.ValueOf(target)
 	for part := range strings.SplitSeq(name, ".") {
 		if at = fieldOf(reflect.Indirect(at), part); !at.IsValid() {
-			return false, nil
+			return false
 		}
 	}
-	return true, set(at, text, parse)
+	set(at, text, parse)
+	return true
 }
 
 func fieldOf(in reflect.Value, name string) reflect.Value {
@@ -29,45 +32,45 @@ func fieldOf(in reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-func set(at reflect.Value, text string, parse []any) (err error) {
+func set(at reflect.Value, text string, parse []any) {
 	if text == "zero" {
 		at.SetZero()
-		return nil
+		return
 	}
-	for _, function := range parse {
+	for _, function := range append(parse, time.ParseDuration) {
 		f := reflect.ValueOf(function)
 		if f.Type().Out(0) != at.Type() {
 			continue
 		}
 		results := f.Call([]reflect.Value{reflect.ValueOf(text)})
+		if len(results) > 1 && !results[1].IsNil() {
+			panic(results[1].Interface())
+		}
 		if at.Kind() == reflect.Slice {
 			results[0] = reflect.AppendSlice(at, results[0])
 		}
 		at.Set(results[0])
-		if len(results) > 1 {
-			err, _ = results[1].Interface().(error)
-		}
-		return err
+		return
 	}
 	switch at.Kind() {
 	case reflect.Bool:
 		at.SetBool(true)
 	case reflect.String:
 		at.SetString(text)
-	case reflect.Slice, reflect.Pointer:
-		value := reflect.New(at.Type().Elem())
-		err = set(value.Elem(), text, parse)
-		if at.Kind() == reflect.Slice {
-			value = reflect.Append(at, value.Elem())
+	case reflect.Pointer:
+		at.Set(reflect.New(at.Type().Elem()))
+		set(at.Elem(), text, parse)
+	case reflect.Slice:
+		for part := range strings.SplitSeq(text, ",") {
+			value := reflect.New(at.Type().Elem()).Elem()
+			set(value, part, parse)
+			at.Set(reflect.Append(at, value))
 		}
-		at.Set(value)
 	default:
-		_, err = fmt.Sscan(text, at.Addr().Interface())
-		if to, isDuration := at.Addr().Interface().(*time.Duration); isDuration {
-			*to, err = time.ParseDuration(text)
+		if _, err := fmt.Sscan(text, at.Addr().Interface()); err != nil {
+			panic(err)
 		}
 	}
-	return err
 }
 
 // Differing returns the fields of a struct whose text differs from that in another, as NAME=TEXT.
@@ -81,14 +84,18 @@ func Differing[T any](from, to T) (fields []string) {
 	return fields
 }
 
+// Lacking returns the words of want that are none of what was found, in which braces separate words, too.
+func Lacking(found, want string) (words []string) {
+	all := strings.FieldsFunc(found, func(r rune) bool { return strings.ContainsRune(" {}", r) })
+	return slices.DeleteFunc(strings.Fields(want), func(word string) bool { return slices.Contains(all, word) })
+}
+
 // Read returns the rows of a table as structs, whose fields are the columns. See Set for parse.
 func Read[T any](table string, parse ...any) (all []*T) {
 	for _, cells := range Rows(table) {
 		row := new(T)
 		for i, cell := range cells {
-			if err := set(reflect.ValueOf(row).Elem().Field(i), cell, parse); err != nil {
-				panic(fmt.Sprintf("%q: %v", cells, err))
-			}
+			set(reflect.ValueOf(row).Elem().Field(i), cell, parse)
 		}
 		all = append(all, row)
 	}

@@ -32,7 +32,7 @@ const (
 	NotHindered    Hindrance = iota // or none is in use
 	FarAway                         // the clients
 	SeveralAtATime                  // requests on a connection, as it seems
-	FewCycles                       // of EvenCycles
+	FewCycles                       // of evenCycles
 	NeverIdle                       // for long enough
 )
 
@@ -90,7 +90,7 @@ func (a *Asker) Figures() Figures {
 				of = FarAway
 			case proof < 0:
 				of = SeveralAtATime
-			case proof < EvenCycles:
+			case proof < evenCycles:
 				of = FewCycles
 			}
 			f.Hindrance = max(f.Hindrance, of)

@@ -64,13 +64,13 @@ type limit struct {
 }
 
 // enoughCycles is how many clean cycles a server has to show before a connection is closed, and
-// EvenCycles before one is that is even. As measured, where one of 20 requests takes 5 s beside
+// evenCycles before one is that is even. As measured, where one of 20 requests takes 5 s beside
 // others, nearly all stops cut some 25 requests after 50 cycles, and 5 of 66 stops after 100 to 120.
 // In thin traffic a cycle counts as those that would have come at thinRate, as thinCycles at most:
 // the end of a slow answer is seen by itself, and few are cut.
 const (
 	enoughCycles = 150
-	EvenCycles   = enoughCycles / 2
+	evenCycles   = enoughCycles / 2
 	thinRate     = 12 // a second
 	thinCycles   = 3
 )
@@ -85,7 +85,7 @@ const (
 
 // permits reports whether a connection may be closed after the time that it has been idle for.
 func (l *limit) permits(k *Kept) bool {
-	isEnough := l.proof >= enoughCycles || k.IsEven() && l.proof >= EvenCycles
+	isEnough := l.proof >= enoughCycles || k.IsEven() && l.proof >= evenCycles
 	isThin := k.idleFor() >= thinIdle && l.proof >= 2*thinCycles && k.isUniform()
 	return k.idleFor() >= l.idle && (isEnough || isThin)
 }

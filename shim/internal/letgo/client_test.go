@@ -59,34 +59,6 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestPort: connections are closed when a port has shown 150 clean cycles, 75 if they are even, and 150
-// more for each doubt, each after a connection had been idle for longer than any answer has paused.
-func TestPort(t *testing.T) {
-	p := &limit{idle: minIdle}
-	kinds := map[string]evidence{"clean": clean, "goes-on": goesOn, "doubt": doubt, "nothing": nothing}
-	for _, cells := range tables.Rows(`
-		# what is shown | after so much idleness | then the port's idleness, and its proof
-		clean   | 11ms | 20ms 1
-		clean   | 10ms | 20ms 1
-		goes-on | 10ms | 20ms 1
-		nothing | 99ms | 20ms 1
-		goes-on | 11ms | 22ms 0
-		clean   | 11ms | 22ms 0
-		clean   | 12ms | 22ms 1
-		doubt   | 1ms  | 22ms -149
-		goes-on | 22ms | 44ms -149
-		goes-on | 45ms | 90ms -299
-		clean   | 45ms | 90ms -299
-		clean   | 46ms | 90ms -298
-	`) {
-		before, _ := time.ParseDuration(cells[1])
-		p.note(0, kinds[cells[0]], before)
-		if got := fmt.Sprint(p.idle, p.proof); got != cells[2] {
-			t.Errorf("after %q: %s", cells, got)
-		}
-	}
-}
-
 // TestEven: the segments in one direction are a multiple of those in the other, and would not be without an answer.
 func TestEven(t *testing.T) {
 	for _, cells := range tables.Rows(`

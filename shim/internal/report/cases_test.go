@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,56 +68,57 @@ func (s *Stop) end(reason stop.Reason, held float64) {
 	s.Sent = []stop.Sent{{Signal: s.Steps.FirstSignal(0), At: at(held)}}
 }
 
-// change makes a change of testdata/stops.txt.
-func (s *Stop) change(step string) {
-	words := append(strings.Fields(step), "", "")
-	in := &s.InHold
-	number, _ := strconv.ParseFloat(words[1], 64)
-	switch words[0] {
-	case "end":
-		held, _ := strconv.ParseFloat(words[2], 64)
-		s.end(stop.Reason(words[1]), held)
-	case "delay": // a plain one, which has passed
-		s.Gate = stop.Gate{Floor: at(number).Sub(trigger)}
-		s.end(stop.Elapsed, number)
-	case "hook":
-		s.Hook, s.Trigger, s.Steps, s.Sent, s.ExitedAt = true, 0, nil, nil, time.Time{}
-	case "runs": // and holds, if the hold has not ended
-		s.ExitedAt, s.Now = time.Time{}, at(number)
-	case "sent":
-		signal, _ := sig.Parse(words[2])
-		s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(number)})
-	case "traffic": // holds to the end, without new connections
-		in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
-		port, _ := strconv.Atoi(words[2])
-		in.Cause = traffic.Cause{Kind: kinds[words[1]], Peer: balancer, Port: uint16(port), At: at(14.9), Connections: 3}
-		s.end(stop.Ceiling, 15)
-	case "kept": // clients use connections that they keep
-		s.change("traffic bytes 8080")
-		in.Open, in.InUse = 30, 24
-	case "connections": // new ones, in each second and in all
-		in.PerSecond = nil
-		for _, word := range words[1 : len(words)-2] {
-			n, _ := strconv.Atoi(word)
-			in.PerSecond = append(in.PerSecond, n)
-			in.Accepted += n
-		}
-	default:
-		set(s, step)
-	}
+// words of testdata/stops.txt stand for other changes; $ is what follows.
+var words = map[string]string{
+	"hook":  "Hook; Trigger=zero; Steps=zero; Sent=zero; ExitedAt=zero",
+	"runs":  "ExitedAt=zero; Now=$",                                // and holds, if the hold has not ended
+	"delay": "Gate=zero; Gate.Floor=$s; end elapsed $",             // a plain one, which has passed
+	"kept":  "traffic bytes 8080; InHold.Open=30; InHold.InUse=24", // clients use connections that they keep
 }
 
-var kinds = map[string]traffic.CauseKind{
-	"connections": traffic.NewConnections, "bytes": traffic.Bytes, "requests": traffic.Requests,
-	"queue": traffic.AcceptQueue, "open": traffic.OpenConnections, "probe": traffic.Probe,
+// change makes changes of testdata/stops.txt.
+func (s *Stop) change(steps string) {
+	for step := range strings.SplitSeq(steps, ";") {
+		word, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
+		kind, figure, _ := strings.Cut(rest, " ")
+		number, _ := strconv.ParseFloat(figure, 64)
+		in := &s.InHold
+		switch word {
+		case "end":
+			s.end(stop.Reason(kind), number)
+		case "sent":
+			after, _ := strconv.ParseFloat(kind, 64)
+			signal, _ := sig.Parse(figure)
+			s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(after)})
+		case "traffic": // holds to the end, without new connections
+			in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
+			kinds := strings.Fields("none connections bytes requests probe queue open")
+			in.Cause = traffic.Cause{Kind: traffic.CauseKind(slices.Index(kinds, kind)), Peer: balancer, At: at(14.9)}
+			in.Cause.Port, in.Cause.Connections = uint16(number), 3
+			s.end(stop.Ceiling, 15)
+		case "connections": // new ones, in each second and in all
+			in.PerSecond = nil
+			for number := range strings.FieldsSeq(rest) {
+				n, _ := strconv.Atoi(number)
+				in.PerSecond = append(in.PerSecond, n)
+				in.Accepted += n
+			}
+		default:
+			if changes := words[word]; changes != "" {
+				s.change(strings.ReplaceAll(changes, "$", rest))
+			} else {
+				set(s, strings.TrimSpace(step))
+			}
+		}
+	}
 }
 
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	found, err := tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, list, ports, worker, probes, end, errors.New)
-	if !found || err != nil {
-		panic(fmt.Sprint(step, ": ", err))
+	if !tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, errors.New,
+		worker, probes, end) {
+		panic(step)
 	}
 }
 
@@ -152,16 +154,6 @@ func probes(text string) traffic.Pattern {
 	return traffic.Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Period: time.Second, Count: n, LeftOut: true}
 }
 
-func list(text string) []string { return strings.Split(text, ",") }
-
-func ports(text string) (all []uint16) {
-	for _, one := range list(text) {
-		port, _ := strconv.Atoi(one)
-		all = append(all, uint16(port))
-	}
-	return all
-}
-
 // newCost returns what the end of a server cost that died of TERM while its balancer went on.
 func newCost() *Cost {
 	c := &Cost{Grace: 30 * time.Second}
@@ -173,19 +165,17 @@ func newCost() *Cost {
 	return c
 }
 
-// nothingLost makes it a server that a hold of so many seconds kept serving.
-func (c *Cost) nothingLost(held float64) {
-	c.Ends[0] = &cost.End{Port: 8080, At: at(held)}
-	c.Refused, c.LastRefused, c.PerSecond = 0, time.Time{}, nil
-	c.Before = traffic.Sample{LastOther: at(held - 4.1), LastByte: at(held - 4)}
-}
-
-// change makes a change of testdata/costs.txt.
-func (c *Cost) change(step string) {
-	held := 0.0
-	if n, _ := fmt.Sscanf(step, "held %f", &held); n == 1 { // serving by a hold of so many seconds
-		c.nothingLost(held)
-		return
+// change makes changes of testdata/costs.txt.
+func (c *Cost) change(steps string) {
+	for step := range strings.SplitSeq(steps, ";") {
+		held := 0.0
+		if n, _ := fmt.Sscanf(step, "held %f", &held); n == 0 {
+			set(c, strings.TrimSpace(step))
+			continue
+		}
+		// A hold of so many seconds kept the server serving, and nothing was lost.
+		c.Ends[0] = &cost.End{Port: 8080, At: at(held)}
+		c.Refused, c.LastRefused, c.PerSecond = 0, time.Time{}, nil
+		c.Before = traffic.Sample{LastOther: at(held - 4.1), LastByte: at(held - 4)}
 	}
-	set(c, step)
 }

@@ -6,31 +6,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // The invariants of the machine: any stream of events, under any configuration.
 
 // choices are of flags, of which a configuration has one from each line or none.
-var choices = []string{
-	"--delay=500ms --delay=2s --delay=9s",
-	"--until=settled --until=quiet --until=drained",
-	"--max-delay=10s --max-delay=12s",
-	"--wait-gone=/x --wait-url=http://localhost:1/",
-	"--on-stop=x --on-stop=USR1 --on-stop=USR2",
-	"--linger=0s --linger=1s --linger=5s",
-	"--kill-after=1s --kill-after=30s",
-	"--stop-schedule=USR1/1s/TERM --stop-schedule=2s --stop-schedule=1s/HUP/forever/TERM/INT/2s --stop-schedule=QUIT/0s/KILL/1s/KILL",
-	"--rewrite=TERM:INT --rewrite=TERM:USR1 --rewrite=TERM:0",
-	"--rewrite=INT:TERM --rewrite=HUP:0 --rewrite=QUIT:USR1",
-	"--preset=nginx --preset=postgres --preset=auto --preset=auto",
-	"--stop-signal=INT",
-	"--health=:1",
-	"--grace-period=60s",
-	"dumb-init",
-}
+var choices = strings.Split(`--delay=500ms --delay=2s --delay=9s
+--until=settled --until=quiet --until=drained
+--max-delay=10s --max-delay=12s
+--wait-gone=/x --wait-url=http://localhost:1/
+--on-stop=x --on-stop=USR1 --on-stop=USR2
+--linger=0s --linger=1s --linger=5s
+--kill-after=1s --kill-after=30s
+--stop-schedule=USR1/1s/TERM --stop-schedule=2s --stop-schedule=1s/HUP/forever/TERM/INT/2s --stop-schedule=QUIT/0s/KILL/1s/KILL
+--rewrite=TERM:INT --rewrite=TERM:USR1 --rewrite=TERM:0
+--rewrite=INT:TERM --rewrite=HUP:0 --rewrite=QUIT:USR1
+--preset=nginx --preset=postgres --preset=auto --preset=auto
+--stop-signal=INT
+--health=:1
+--grace-period=60s
+dumb-init`, "\n")
 
 // events are in words, the more frequent ones repeatedly; after follows the time until the next.
 var events = strings.Split("tick,tick,TERM,TERM,INT,QUIT,HUP,CONT,TSTP,stopped TSTP,stopped STOP,continued,on-stop,orphan,"+
@@ -116,18 +115,6 @@ func (p *player) tick() {
 	}
 }
 
-// recognize has the machine go on by the plan for a known server, of which there must be one.
-func (p *player) recognize(unknown *plan.Plan, in *input) {
-	p.Helper()
-	server := pick(in, preset.All())
-	known, err := unknown.Recognized(&server)
-	if err != nil {
-		p.Fatalf("recognized as %s: %v", server.Name, err)
-	}
-	p.cfg = known.Stop
-	p.m.Replan(p.cfg)
-}
-
 // play plays the input. At its end the command exits, and the linger time and the grace period pass,
 // which must end the sequence.
 func play(t *testing.T, in input) {
@@ -141,22 +128,24 @@ func play(t *testing.T, in input) {
 	}
 	cfg := planned.Stop
 	p := &player{T: t, cfg: cfg, m: stop.New(cfg), now: epoch, did: map[stop.Verb]int{}}
-	p.handle(event(t, pick(&in, []string{"started", "started", "started", "TERM", "hold", "HUP"})))
+	p.handle(script.ParseEvent(pick(&in, strings.Fields("started started started TERM hold HUP"))))
 	unknown := planned.Preset == preset.Auto
 	for len(in) > 0 {
-		if recognized := unknown && len(in)%8 == 0 && len(p.m.Record().Sent) == 0; recognized {
+		if unknown && len(in)%8 == 0 && len(p.m.Record().Sent) == 0 { // the server is known by now, and has a plan
 			unknown = false
-			p.recognize(planned, &in)
+			server := pick(&in, preset.All())
+			p.cfg = testutil.Must(planned.Recognized(&server)).Stop
+			p.m.Replan(p.cfg)
 		}
-		p.handle(event(t, pick(&in, events)))
+		p.handle(script.ParseEvent(pick(&in, events)))
 		p.now = p.now.Add(pick(&in, waits))
 		if at, due := p.m.Deadline(); due && len(in)%2 == 0 {
 			p.now = at
 		}
 		p.tick()
 	}
-	p.handle(event(t, "started"))
-	p.handle(event(t, "exit 3"))
+	p.handle(script.ParseEvent("started"))
+	p.handle(script.ParseEvent("exit 3"))
 	p.now = p.now.Add(max(cfg.Linger, cfg.Grace))
 	p.tick()
 	if p.m.State() != stop.Gone {

@@ -42,7 +42,6 @@ type actor struct {
 	endsAt   time.Duration // 0: not yet known
 	ended    bool
 	pending  bool // it is stopped, and has TERM to handle
-	restarts int
 	switches uint64
 }
 
@@ -163,13 +162,12 @@ func (p *stage) term(all ...*actor) {
 			a.endsAt = p.now + 6*time.Second
 		case a.works():
 			a.endsAt = p.now + 1500*time.Millisecond
-		case a.is("tells", "waits"):
-			p.term(a.children...)
-		case a.is("group"):
-			p.term(family(a.children)...)
-		case a.is("far"):
-			isChild := func(b *actor) bool { return b.Parent == a.PID }
-			p.term(slices.DeleteFunc(family(a.children), isChild)...)
+		}
+		for _, below := range family(a.children) {
+			isChild := below.Parent == a.PID
+			if a.is("group") || isChild && a.is("tells", "waits") || !isChild && a.is("far") {
+				p.term(below)
+			}
 		}
 		if !a.works() && !a.is("waits", "keeps") {
 			p.end(a)
@@ -204,8 +202,7 @@ func (p *stage) step(moment time.Duration) {
 			p.end(a)
 		case a.is("runs") && !open, a.is("waits", "keeps") && a.terms > 0 && !open:
 			p.end(a)
-		case a.is("restarts") && !open && a.restarts == 0:
-			a.restarts++
+		case a.is("restarts") && !open && len(a.children) == 1:
 			again := &actor{words: a.children[0].words}
 			again.Process = stop.Process{ID: stop.ID{PID: 100 + len(p.all), Start: 1}, Parent: a.PID, Program: again.words[0]}
 			a.children = append(a.children, again)

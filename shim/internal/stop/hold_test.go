@@ -2,7 +2,6 @@ package stop_test
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,16 +18,13 @@ var holds string
 func TestHold(t *testing.T) {
 	for _, cells := range tables.Rows(holds) {
 		m := newMachine(t, cells[0]+" --grace-period=40s")
+		begins := "TERM"
 		if strings.HasPrefix(cells[0], "hook") {
-			m.Handle(epoch, event(t, "hold"))
-		} else {
-			m.Handle(epoch, event(t, "TERM"))
+			begins = "hold"
 		}
+		m.Handle(epoch, script.ParseEvent(begins))
 		for text := range strings.SplitSeq(cells[1], ";") {
-			step, err := script.ParseStep(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			step := script.ParseStep(text)
 			at := epoch.Add(step.At)
 			after, frozen := strings.CutPrefix(step.Text, "frozen, ")
 			if !frozen {
@@ -37,17 +33,12 @@ func TestHold(t *testing.T) {
 			if m.State() != stop.Holding {
 				t.Errorf("%s: over before %s", cells, text)
 			}
-			m.Handle(at, event(t, after))
+			m.Handle(at, script.ParseEvent(after))
 		}
 		tickUntil(t, m, epoch.Add(time.Hour))
 		r := m.Record()
-		got := fmt.Sprint(r.EndedAt.Sub(r.TriggeredAt), " ", r.Ended)
-		switch {
-		case r.Lull.Found:
-			got += fmt.Sprint(", found, ", r.Lull.InFlight)
-		case r.Lull.Sought:
-			got += fmt.Sprint(", sought, ", r.Lull.InFlight)
-		}
+		words := []string{r.EndedAt.Sub(r.TriggeredAt).String(), string(r.Ended)}
+		got := strings.ReplaceAll(strings.Join(append(words, tables.Differing(stop.Lull{}, r.Lull)...), " "), "=true", "")
 		if got != cells[2] {
 			t.Errorf("%s: %s", cells, got)
 		}
@@ -61,7 +52,7 @@ func tickUntil(t *testing.T, m *stop.Machine, end time.Time) {
 		if !at.Before(end) {
 			return
 		}
-		m.Handle(at, event(t, "tick"))
+		m.Handle(at, script.ParseEvent("tick"))
 	}
 }
 
@@ -82,12 +73,12 @@ func TestBeside(t *testing.T) {
 		--preset=nginx        | 4s sample met; 4s sent-below; 6s TERM | send QUIT; ; report late, exit 0
 	`) {
 		m := newMachine(t, "hook --until=quiet --grace-period=30s "+cells[0])
-		m.Handle(epoch, event(t, "hold"))
+		m.Handle(epoch, script.ParseEvent("hold"))
 		var got []string
 		for text := range strings.SplitSeq(cells[1], ";") {
-			step, _ := script.ParseStep(text)
+			step := script.ParseStep(text)
 			var actions []string
-			for _, a := range m.Handle(epoch.Add(step.At), event(t, step.Text)) {
+			for _, a := range m.Handle(epoch.Add(step.At), script.ParseEvent(step.Text)) {
 				actions = append(actions, a.String())
 			}
 			got = append(got, strings.Join(actions, ", "))

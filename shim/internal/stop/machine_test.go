@@ -30,35 +30,18 @@ func readPlan(t *testing.T, words []string) *plan.Plan {
 		Uncatchable: func(sig.Signal) string { return "" },
 	}
 	given := flags.Read(t, words)
-	p, err := plan.New(&given, place)
-	if err != nil {
-		return nil
-	}
+	p, _ := plan.New(&given, place)
 	return p
 }
 
 // newMachine returns a machine with the flags, whose command has started.
 func newMachine(t *testing.T, text string) *stop.Machine {
 	t.Helper()
-	p := readPlan(t, strings.Fields(text))
-	if p == nil {
-		t.Fatalf("invalid flags: %s", text)
-	}
-	m := stop.New(p.Stop)
+	m := stop.New(readPlan(t, strings.Fields(text)).Stop)
 	if !strings.HasPrefix(text, "hook") {
-		m.Handle(epoch, event(t, "started"))
+		m.Handle(epoch, script.ParseEvent("started"))
 	}
 	return m
-}
-
-// event returns an event in words.
-func event(t *testing.T, text string) stop.Event {
-	t.Helper()
-	e, err := script.ParseEvent(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
 }
 
 // machineIn returns a machine in the given state, reached by the usual events, and the time of
@@ -71,7 +54,7 @@ func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
 		if text == "tick" {
 			now = now.Add(2 * time.Second)
 		}
-		m.Handle(now, event(t, text))
+		m.Handle(now, script.ParseEvent(text))
 	}
 	return m, now
 }
@@ -91,8 +74,8 @@ func TestTable(t *testing.T) {
 	for state := range stop.Gone + 1 {
 		for _, text := range tableEvents {
 			m, now := machineIn(t, state)
-			step, _ := script.ParseStep(text)
-			actions := m.Handle(now.Add(step.At), event(t, step.Text))
+			step := script.ParseStep(text)
+			actions := m.Handle(now.Add(step.At), script.ParseEvent(step.Text))
 			moves := m.State() != state
 			row := fmt.Sprintf("%-9v -> %-10s %s", state, fmt.Sprint(m.State(), ":"), text)
 			if moves || len(actions) > 0 {
@@ -116,10 +99,10 @@ func TestTable(t *testing.T) {
 func TestManySignals(t *testing.T) {
 	m := newMachine(t, "--stop-schedule=forever/USR1/1s")
 	last := epoch
-	m.Handle(last, event(t, "TERM"))
+	m.Handle(last, script.ParseEvent("TERM"))
 	for range 100 {
 		last = last.Add(time.Second)
-		m.Handle(last, event(t, "tick"))
+		m.Handle(last, script.ParseEvent("tick"))
 	}
 	if sent := m.Record().Sent; len(sent) != 50 || sent[48].At != epoch.Add(48*time.Second) || sent[49].At != last {
 		t.Errorf("%v", sent)
@@ -142,7 +125,7 @@ func TestWarnNotHeld(t *testing.T) {
 		m := newMachine(t, cells[0])
 		var warned []string
 		for name := range strings.FieldsSeq(cells[2]) {
-			e := event(t, name)
+			e := script.ParseEvent(name)
 			e.Outside = cells[1] == "outside"
 			for _, a := range m.Handle(epoch, e) {
 				if a.Verb == stop.WarnNotHeld {

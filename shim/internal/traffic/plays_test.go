@@ -1,13 +1,15 @@
 package traffic_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/plays"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -21,7 +23,7 @@ func TestPlays(t *testing.T) {
 				t.Skip("with real sockets only")
 			}
 			w, last := world.Stage(&row)
-			signal := hold(&row, &w)
+			signal := hold(t, &row, &w)
 			e, l := row.Window(last)
 			if v := row.Judge(plays.Moments{Signal: signal, E: e, L: l}); row.Wrong(v) {
 				t.Errorf("%s: the signal at %v, and due from %v to %v", v, signal, e, l)
@@ -31,26 +33,15 @@ func TestPlays(t *testing.T) {
 }
 
 // hold returns when a hold with the flags of a row ends.
-func hold(row *plays.Row, w *world.World) (at time.Duration) {
-	flag := func(name, usual string) string {
-		for _, word := range slices.Backward(row.Arguments()) {
-			if value, is := strings.CutPrefix(word, "--"+name+"="); is {
-				return value
-			}
-		}
-		return usual
-	}
-	grace := plays.Duration(strings.TrimSuffix(flag("grace-period", ""), "s") + "s")
-	floor := plays.Duration(flag("delay", "0s"))
-	ceiling := min(grace-11*time.Second, plays.Duration(flag("max-delay", "1h")))
-	until := flag("until", "")
-	w.Config.Until = stop.Reason(until)
-	w.QuietFor, w.Poll, w.Events = row.QuietFor, row.QuietFor/12, true
-	w.MaxSilence = plays.Duration(flag("max-silence", "30s"))
+func hold(t *testing.T, row *plays.Row, w *world.World) (at time.Duration) {
+	given := flags.Read(t, row.Arguments())
+	planned := testutil.Must(plan.New(&given, plan.Place{Uncatchable: func(sig.Signal) string { return "" }}))
+	gate := planned.Stop.Gate
+	w.Config, w.Events = planned.Traffic, true
 	w.Then = func(_ *world.Hold, now time.Duration) { at = now }
-	met := world.Conditions[until]
-	end, _ := w.Until(ceiling, func(v traffic.Verdict) bool {
-		return at >= floor && (met(v) || v.Stuck || until == "quiet" && v.Kept)
+	met := world.Condition(string(gate.Until))
+	end, _ := w.Until(gate.Ceiling, func(v traffic.Verdict) bool {
+		return at >= gate.Floor && (met(v) || v.Stuck || gate.Until == stop.Quiet && v.Kept)
 	})
 	return end
 }

@@ -10,18 +10,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// client is one that sends requests one after the other on a connection.
-type client struct {
-	world.Life
-	requests []exchange
-}
-
 // exchange is a request: the first and the last byte of the request, and the response.
 type exchange struct{ first, last, answered time.Duration }
 
-// randomClient returns a client with a few requests of up to twelve segments, some of which
-// are answered late.
-func randomClient(r *rand.Rand, id int) (c client) {
+// randomClient returns a client that sends a few requests, one after the other on a connection. A request has up to
+// twelve segments, and some are answered late.
+func randomClient(r *rand.Rand, id int) (c world.Life, requests []exchange) {
 	pause := func(n float64) time.Duration { return time.Duration(r.Float64()*n*1000) * time.Millisecond }
 	c.Peer = fmt.Sprintf("10.0.3.%d", id)
 	c.Open = pause(20) - s(14)
@@ -33,16 +27,15 @@ func randomClient(r *rand.Rand, id int) (c client) {
 			c.Moves = append(c.Moves, world.Move{At: at, Bytes: 65 + r.IntN(1400)})
 			at += pause(0.1)
 		}
-		at = x.last + pause([]float64{0.1, 1, 12}[r.IntN(3)]) + s(0.005)
-		x.answered = at
-		c.Moves = append(c.Moves, world.Move{At: at, Bytes: -65 - r.IntN(9000)})
-		c.requests = append(c.requests, x)
-		at += pause(5) + s(0.005)
+		x.answered = x.last + pause([]float64{0.1, 1, 12}[r.IntN(3)]) + s(0.005)
+		c.Moves = append(c.Moves, world.Move{At: x.answered, Bytes: -65 - r.IntN(9000)})
+		requests = append(requests, x)
+		at = x.answered + pause(5) + s(0.005)
 	}
 	if r.IntN(2) == 0 {
-		c.Close = max(c.requests[len(c.requests)-1].answered, 0) + s(0.01)
+		c.Close = max(c.Moves[len(c.Moves)-1].At, 0) + s(0.01)
 	}
-	return c
+	return c, requests
 }
 
 // TestNoRequestCut: by the clients' own knowledge, a hold until quiet ends QuietFor after
@@ -52,21 +45,19 @@ func TestNoRequestCut(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		cfg := traffic.Config{QuietFor: s(3), Probes: traffic.ProbeRule(r.IntN(3))}
 		w := world.World{Events: r.IntN(2) == 0, Late: s(0.1), Config: cfg}
-		var clients []client
-		for i := range 1 + r.IntN(8) {
-			clients = append(clients, randomClient(r, i))
-			w.Lives = append(w.Lives, clients[i].Life)
-		}
-		ended, _ := w.Until(world.Never, world.Conditions["quiet"])
+		var requests []exchange
 		last := s(0)
-		for _, c := range clients {
-			for _, x := range c.requests {
-				last = max(last, x.last, x.answered)
-				if x.last <= ended && ended < x.answered || x.first <= ended && ended < x.last {
-					t.Errorf("seed %d: ended at %v, with a request from %v to %v", seed, ended, x.first, x.answered)
-				}
+		for i := range 1 + r.IntN(8) {
+			c, some := randomClient(r, i)
+			w.Lives = append(w.Lives, c)
+			requests = append(requests, some...)
+			last = max(last, c.Moves[len(c.Moves)-1].At, c.Close)
+		}
+		ended, _ := w.Until(world.Never, world.Condition("quiet"))
+		for _, x := range requests {
+			if x.last <= ended && ended < x.answered || x.first <= ended && ended < x.last {
+				t.Errorf("seed %d: ended at %v, with a request from %v to %v", seed, ended, x.first, x.answered)
 			}
-			last = max(last, c.Close)
 		}
 		if slack := s(1); ended > last+w.QuietFor+slack {
 			t.Errorf("seed %d: ended at %v, and the last byte was at %v", seed, ended, last)

@@ -2,7 +2,6 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ import (
 
 // Read reads flags, and "dumb-init", which stands for the fields that only dumb-init's
 // flags set; other words are the environment. The values are plain: cmd/internal/cli parses
-// those of users.
+// those of users. A flag's field has the flag's name, or a tag with the name.
 func Read(t *testing.T, words []string) plan.Config {
 	t.Helper()
 	cfg := plan.Config{Level: plan.Warn}
@@ -25,8 +24,13 @@ func Read(t *testing.T, words []string) plan.Config {
 		flag, isFlag := strings.CutPrefix(word, "--")
 		switch name, value, _ := strings.Cut(flag, "="); {
 		case isFlag:
-			if err := setFlag(&cfg, name, value); err != nil {
-				t.Fatalf("%s: %v", word, err)
+			cfg.DelayGiven = cfg.DelayGiven || name == "delay"
+			cfg.LingerGiven = cfg.LingerGiven || name == "linger"
+			if !tables.Set(&cfg, name, value, stop.ParseSchedule, check.Parse, sig.ParseRewrite, sig.Parse, exitCode, onStop,
+				func(text string) (*check.Request, error) { return check.ParseRequest("GET " + text) },
+				func(text string) plan.Level { return levels[text] },
+				func(text string) check.Mode { return modes[text] }) {
+				t.Fatalf("no such flag: %s", word)
 			}
 		case word == "dumb-init":
 			cfg.Session, cfg.StopSelfOnTSTP, cfg.TermGroup, cfg.LingerGiven = true, true, true, true
@@ -35,20 +39,6 @@ func Read(t *testing.T, words []string) plan.Config {
 		}
 	}
 	return cfg
-}
-
-// setFlag sets the field of a flag, which has the flag's name or a tag with the name.
-func setFlag(cfg *plan.Config, name, value string) error {
-	cfg.DelayGiven = cfg.DelayGiven || name == "delay"
-	cfg.LingerGiven = cfg.LingerGiven || name == "linger"
-	found, err := tables.Set(cfg, name, value, stop.ParseSchedule, check.Parse, sig.ParseRewrite, sig.Parse, exitCode, onStop,
-		func(text string) (*check.Request, error) { return check.ParseRequest("GET " + text) },
-		func(text string) plan.Level { return levels[text] },
-		func(text string) check.Mode { return modes[text] })
-	if !found {
-		return errors.New("no such flag")
-	}
-	return err
 }
 
 var (

@@ -1,12 +1,12 @@
 package script
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // ParseEvent reads an event:
@@ -22,7 +22,7 @@ import (
 //	refused [NAME]    the kernel refuses a signal
 //
 // and tick, started, childless, hold, on-stop, sent-below and none-at-work.
-func ParseEvent(text string) (e stop.Event, err error) {
+func ParseEvent(text string) (e stop.Event) {
 	word, rest, _ := strings.Cut(text, " ")
 	e.Kind = stop.SignalArrived
 	for kind := stop.Tick; kind <= stop.NoneAtWork; kind++ {
@@ -33,24 +33,24 @@ func ParseEvent(text string) (e stop.Event, err error) {
 	switch {
 	case word == "killed":
 		e.Kind = stop.CommandExited
-		e.Signal, err = sig.Parse(rest)
+		e.Signal = testutil.Must(sig.Parse(rest))
 	case e.Kind == stop.SignalArrived:
-		e.Signal, err = sig.Parse(word)
+		e.Signal = testutil.Must(sig.Parse(word))
 	case word == "exit":
-		e.Code, err = strconv.Atoi(rest)
+		e.Code = testutil.Must(strconv.Atoi(rest))
 	case e.Kind == stop.CommandStopped, e.Kind == stop.Refused && rest != "":
-		e.Signal, err = sig.Parse(rest)
+		e.Signal = testutil.Must(sig.Parse(rest))
 	case e.Kind == stop.Sampled:
-		err = parseSample(&e, strings.Fields(rest))
+		setSample(&e, strings.Fields(rest))
 	}
-	return e, err
+	return e
 }
 
-func parseSample(e *stop.Event, words []string) (err error) {
+func setSample(e *stop.Event, words []string) {
 	for e.Traffic.String() != words[0] {
 		e.Traffic++
 		if e.Traffic > stop.OnlyKept {
-			return fmt.Errorf("no sample is called %q", words[0])
+			panic(words[0])
 		}
 	}
 	for _, word := range words[1:] {
@@ -61,8 +61,7 @@ func parseSample(e *stop.Event, words []string) (err error) {
 			e.Waiting = true
 		default:
 			e.Active = true
-			e.AtRisk, err = strconv.Atoi(word)
+			e.AtRisk = testutil.Must(strconv.Atoi(word))
 		}
 	}
-	return err
 }

@@ -47,6 +47,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // line separates events from actions.
@@ -70,28 +73,20 @@ type Script struct {
 }
 
 // Load reads the scripts whose paths match the pattern, in the order of their names.
-func Load(pattern string) (scripts []*Script, err error) {
-	paths, _ := filepath.Glob(pattern)
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		for section := range strings.SplitSeq(strings.TrimPrefix(string(text), "== "), "\n== ") {
+func Load(pattern string) (scripts []*Script) {
+	for _, path := range testutil.Must(filepath.Glob(pattern)) {
+		text := string(testutil.Must(os.ReadFile(path)))
+		for section := range strings.SplitSeq(strings.TrimPrefix(text, "== "), "\n== ") {
 			name, body, _ := strings.Cut(section, "\n")
 			s := &Script{Name: name, Text: strings.TrimSpace(body) + "\n", file: path}
-			if err := s.parse(); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", filepath.Base(path), name, err)
-			}
+			s.parse()
 			scripts = append(scripts, s)
 		}
 	}
-	return scripts, nil
+	return scripts
 }
 
-func (s *Script) parse() (err error) {
-	lists := map[string]*[]string{"flags": &s.Flags, "env": &s.Env, "others": &s.Others, "catches": &s.Catches}
-	marks := map[string]*bool{"real": &s.Real, "job": &s.Job, "refuses": &s.Refuses}
+func (s *Script) parse() {
 	steps := &s.Events
 	for row := range strings.Lines(s.Text) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(row), " ")
@@ -99,27 +94,17 @@ func (s *Script) parse() (err error) {
 		case word == "" || word == "#":
 		case row == line:
 			steps = &s.Actions
-		case lists[word] != nil:
-			*lists[word] = append(*lists[word], strings.Fields(rest)...)
-		case marks[word] != nil:
-			*marks[word] = true
+		case tables.Set(s, word, rest, strings.Fields):
 		default:
-			step, err := ParseStep(row)
-			if err != nil {
-				return err
-			}
-			*steps = append(*steps, step)
+			*steps = append(*steps, ParseStep(row))
 		}
 	}
-	return nil
 }
 
 // ParseStep reads a time and an event or action: "2s TERM".
-func ParseStep(row string) (s Step, err error) {
+func ParseStep(row string) Step {
 	at, text, _ := strings.Cut(strings.TrimSpace(row), " ")
-	s.Text = strings.TrimSpace(text)
-	s.At, err = time.ParseDuration(at)
-	return s, err
+	return Step{testutil.Must(time.ParseDuration(at)), strings.TrimSpace(text)}
 }
 
 // Format returns the script's text with other actions.
@@ -134,9 +119,6 @@ func (s *Script) Format(actions []Step) string {
 
 // Write replaces the script's text in its file.
 func (s *Script) Write(text string) error {
-	before, err := os.ReadFile(s.file)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(s.file, []byte(strings.Replace(string(before), s.Text, text, 1)), 0o644)
+	before := string(testutil.Must(os.ReadFile(s.file)))
+	return os.WriteFile(s.file, []byte(strings.Replace(before, s.Text, text, 1)), 0o644)
 }

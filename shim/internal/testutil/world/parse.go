@@ -14,15 +14,17 @@ import (
 
 // macros stand for other words; $ is the macro's value.
 var macros = map[string]string{
-	"answered":  "0:100 0.01:-200",                                         // a request and its response
-	"request":   "close=0.05 0:100 0.01:-200",                              // the same, on a connection of its own
-	"probe":     "close=0.004 0.001:77 0.002:-100",                         // that of a health check
-	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",                    // a request that takes 10 s
-	"done":      "pure-acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",               // a tie, with so many pure ACKs
-	"waits":     "pure-acks=$ open=-9 -9:4 -5:4 -5:-4",                     // the same, with a segment less sent
-	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",                   // a request in the accept queue
-	"talks":     "open=-60 -60:500 -59:-500 $..50/1:200,-200",              // a request and its response each second
-	"busy":      "unsent=5 open=-60 -60:500 -59:-500 $..50/1:200,-200",     // the same, not acknowledged
+	"answered":  "0:100 0.01:-200",                            // a request and its response
+	"request":   "close=0.05 0:100 0.01:-200",                 // the same, on a connection of its own
+	"probe":     "close=0.004 0.001:77 0.002:-100",            // that of a health check
+	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",       // a request that takes 10 s
+	"done":      "pure-acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",  // a tie, with so many pure ACKs
+	"waits":     "pure-acks=$ open=-9 -9:4 -5:4 -5:-4",        // the same, with a segment less sent
+	"waiting":   "open=-3 unaccepted unread=100 -3:100",       // a request in the accept queue
+	"talks":     "open=-60 -60:500 -59:-500 $..50/1:200,-200", // a request and its response each second
+	"old":       "open=-9 -9:99 -8:-500",
+	"asks":      "0.5..$/1:99 0.6..$/1:-500",                               // a request each second, up to a time
+	"alike":     "open=-70 -70..9/1:99 -69.95..9/1:-300",                   // the same for a minute and more
 	"websocket": "open=-100 -100:100 -99:-100 -10..$/1:5 -9.999..$.5/1:-5", // a message and a response each second
 }
 
@@ -57,9 +59,8 @@ func Parse(text string) (w World) {
 func (w *World) parseLives(words []string) (list []Life) {
 	var l Life
 	var all struct {
-		Clients                uint32
-		Alternating            bool
-		Every, Pool, Differing []float64
+		Clients     int
+		Every, Pool []float64
 	}
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
@@ -68,25 +69,17 @@ func (w *World) parseLives(words []string) (list []Life) {
 			all.Every = []float64{1, at, at + 1}
 			continue
 		}
-		isField := false
-		for _, in := range []any{&l, &l.Shown, w, &all} {
-			isField = isField || set(in, name, value)
-		}
-		if !isField {
-			l.Moves = append(l.Moves, parseMoves(word)...)
-		}
+		l.set(word, w, &all)
 	}
 	slices.SortStableFunc(l.Moves, func(a, b Move) int { return int(a.At - b.At) })
 	switch {
 	case all.Pool != nil:
 		list = pool(int(all.Pool[0]), all.Pool[1])
-	case all.Differing != nil:
-		list = differing(int(all.Differing[0]), all.Differing[1])
 	case all.Every != nil:
 		period, clients := all.Every[0], max(all.Clients, 1)
 		for i := range clients {
 			if clients > 1 {
-				l.Peer = fmt.Sprintf("10.0.1.%d", i)
+				l.Peer = fmt.Sprintf("10.0.%d.%d", 4+i/250, i%250)
 			}
 			from := all.Every[1] + period*float64(i)/float64(clients)
 			list = append(list, every(Seconds(period), Seconds(from), Seconds(all.Every[2]), l)...)
@@ -94,44 +87,40 @@ func (w *World) parseLives(words []string) (list []Life) {
 	case l.Open != 0 || l.Moves != nil:
 		list = append(list, l)
 	}
-	if all.Alternating {
-		alternate(list)
-	}
 	return list
 }
 
-// Set sets a field of a connection, or adds a move.
-func (l *Life) Set(word string) {
-	name, value, _ := strings.Cut(word, "=")
-	if !set(l, name, value) && !set(&l.Shown, name, value) {
-		l.Moves = append(l.Moves, parseMoves(word)...)
+// Set sets a field of the world, or after "2." one of the second connection, or adds a move to that.
+func (w *World) Set(word string) {
+	id, rest, isOfLife := strings.Cut(word, ".")
+	if isOfLife {
+		w.Lives[int(number(id))-1].set(rest)
+	} else {
+		new(Life).set(word, w)
 	}
 }
 
-// set sets a field of a struct, and reports whether there is one.
-func set(in any, name, value string) bool {
-	found, err := tables.Set(in, name, value, seconds, numbers, span, parseMoves, netip.ParsePrefix,
-		func(text string) tcp.State { return states[text] },
-		func(text string) traffic.ProbeRule { return rules[text] })
-	if err != nil {
-		panic(fmt.Sprint(name, ": ", err))
+// set sets a field of the connection or of others, or adds a move.
+func (l *Life) set(word string, others ...any) {
+	name, value, _ := strings.Cut(word, "=")
+	for _, in := range append(others, l) {
+		if tables.Set(in, name, value, seconds, span, spans, parseMoves, netip.ParsePrefix,
+			func(text string) tcp.State { return states[text] },
+			func(text string) traffic.ProbeRule { return rules[text] }) {
+			return
+		}
 	}
-	return found
+	l.Moves = append(l.Moves, parseMoves(word)...)
 }
 
 func seconds(text string) time.Duration { return Seconds(number(text)) }
 
-func numbers(text string) (all []float64) {
-	for part := range strings.SplitSeq(text, ",") {
-		all = append(all, number(part))
-	}
-	return all
+func span(text string) Span {
+	from, to, _ := strings.Cut(text, ",")
+	return Span{seconds(from), seconds(to)}
 }
 
-func span(text string) Span {
-	n := numbers(text)
-	return Span{Seconds(n[0]), Seconds(n[1])}
-}
+func spans(text string) []Span { return []Span{span(text)} }
 
 // answerTime is from a move to the next of a list.
 const answerTime = 20 * time.Millisecond
@@ -183,30 +172,4 @@ func pool(n int, until float64) (list []Life) {
 		list = append(list, l)
 	}
 	return list
-}
-
-// differing returns short connections, in so many seconds, that all differ in the bytes
-// received or in the peer.
-func differing(n int, seconds float64) (list []Life) {
-	for i := range n {
-		at := seconds * float64(i) / float64(n)
-		list = append(list, Life{
-			Peer: fmt.Sprintf("10.0.2.%d", i%250), Open: Seconds(at), Close: Seconds(at + 0.02),
-			Moves: []Move{{Seconds(at + 0.002), 100 + i/250}, {Seconds(at + 0.01), -200}},
-		})
-	}
-	return list
-}
-
-// alternate gives every other connection 25 more bytes that the program does not read, as a
-// close_notify of TLS may arrive, and the others a byte less.
-func alternate(list []Life) {
-	for i := range list {
-		if i%2 == 0 {
-			list[i].Moves = append(list[i].Moves, Move{list[i].Close, 25})
-			list[i].Unread = 25
-		} else {
-			list[i].Moves[0].Bytes--
-		}
-	}
 }

@@ -1,58 +1,49 @@
 package world
 
 import (
-	"os"
+	"reflect"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Conditions are the conditions of the tables in testdata.
-var Conditions = map[string]func(traffic.Verdict) bool{
-	"settled": func(v traffic.Verdict) bool { return v.Settled },
-	"quiet":   func(v traffic.Verdict) bool { return v.Quiet },
-	"drained": func(v traffic.Verdict) bool { return v.Drained },
-	"stuck":   func(v traffic.Verdict) bool { return v.Stuck },
-	"kept":    func(v traffic.Verdict) bool { return v.Kept },
-	"any":     func(traffic.Verdict) bool { return false },
+// Condition returns whether a field of a verdict is true; "any": never.
+func Condition(name string) func(traffic.Verdict) bool {
+	isNamed := func(field string) bool { return strings.EqualFold(field, name) }
+	return func(v traffic.Verdict) bool {
+		field := reflect.ValueOf(v).FieldByNameFunc(isNamed)
+		return field.IsValid() && field.Bool()
+	}
 }
 
 // Row is a row of a table in testdata: a name, a condition and a time, a world, and what else
 // the table has.
 type Row struct {
-	Name  string
-	Cond  func(traffic.Verdict) bool
-	At    time.Duration
+	Name string
+	Goal
 	World World
 	Want  string
 }
 
-// ReadRows reads the rows of a table.
-func ReadRows(t *testing.T, file string) (rows []Row) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cells := range tables.Rows(string(text)) {
-		cond, at, _ := strings.Cut(cells[1], " ")
-		r := Row{cells[0], Conditions[cond], Never, Parse(cells[2]), cells[len(cells)-1]}
-		if at != "never" {
-			r.At = Seconds(number(strings.TrimSpace(at)))
-		}
-		rows = append(rows, r)
-	}
-	return rows
+// Goal is a condition, and when it is met.
+type Goal struct {
+	Cond func(traffic.Verdict) bool
+	At   time.Duration
 }
 
-func number(text string) float64 {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic(err)
+// Rows reads the rows of a table.
+func Rows(table string) []*Row { return tables.Read[Row](table, Parse, goal) }
+
+func goal(text string) Goal {
+	cond, at, _ := strings.Cut(text, " ")
+	if at == "never" {
+		return Goal{Condition(cond), Never}
 	}
-	return n
+	return Goal{Condition(cond), seconds(strings.TrimSpace(at))}
 }
+
+func number(text string) float64 { return testutil.Must(strconv.ParseFloat(text, 64)) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/plays"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // Stage plays a row in the simulated kernel, and returns the world and when the last step that
@@ -17,7 +18,7 @@ import (
 func Stage(row *plays.Row) (w World, last time.Duration) {
 	rtt := max(row.RTT, 100*time.Microsecond)
 	var visits []*visit
-	for p := range slices.Values(row.Plays) {
+	for _, p := range row.Plays {
 		for i := range p.Clients {
 			peer := fmt.Sprintf("10.8.%d.%d", p.Peer, len(visits)%250)
 			if p.Peer != 0 {
@@ -89,18 +90,11 @@ func (v *visit) take(step plays.Step) {
 	case "until":
 		v.now = max(v.now, plays.Duration(step.Arg))
 	case "send":
-		text, err := strconv.Unquote(`"` + step.Arg + `"`)
-		if err != nil {
-			panic(err)
-		}
-		v.send(text)
+		v.send(testutil.Must(strconv.Unquote(`"` + step.Arg + `"`)))
 	case "fill":
 		v.send(strings.Repeat("x", plays.Number(step.Arg)))
 	case "get":
 		v.send("GET " + path + " HTTP/1.1\r\nHost: 10.9.0.2:8080\r\nUser-Agent: Go-http-client/1.1\r\n\r\n")
-		v.await()
-	case "post":
-		v.send("POST " + path + " HTTP/1.1\r\nHost: 10.9.0.2:8080\r\nContent-Length: 8\r\n\r\nan order")
 		v.await()
 	case "upload":
 		var count, size int

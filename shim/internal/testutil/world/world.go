@@ -3,6 +3,7 @@ package world
 
 import (
 	"cmp"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -27,7 +28,6 @@ type Life struct {
 	Peer     string // default 10.0.0.1
 	Port     uint16 // default 80
 	Open     time.Duration
-	Accepted time.Duration // 0: at once; negative: never
 	Close    time.Duration // 0: never
 	Moves    []Move        // in the order of time
 	Vanished time.Duration // when the peer vanished, with a response unacknowledged; 0: never
@@ -42,11 +42,9 @@ type Life struct {
 	Own      bool // a connection of the container to itself
 	Shut     bool // lameduck has closed it for reading
 	Notified bool // lameduck has sent GOAWAY on it
-	Shown    Shown
-}
+	Reset    bool // the program has reset it: of the end the kernel knows neither bytes nor the port of the peer
 
-// Shown is how a source shows a connection. The zero value shows everything.
-type Shown struct {
+	Unaccepted bool    // by the program
 	NoInfo     bool    // no tcp_info
 	Unreported bool    // no event reports the end
 	PureACKs   *uint64 // in ping-pong mode; nil: those of the kernel
@@ -65,12 +63,12 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 		State:  cmp.Or(l.State, tcp.Established),
 		Local:  netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), cmp.Or(l.Port, 80)),
 		Remote: netip.AddrPortFrom(netip.MustParseAddr(cmp.Or(l.Peer, "10.0.0.1")), uint16(1024+l.ID)),
-		Cookie: l.ID, HasInfo: !l.Shown.NoInfo, Inode: 1,
+		Cookie: l.ID, HasInfo: !l.NoInfo, Inode: 1,
 	}
 	if l.During == (Span{}) || l.During.has(now) {
 		sock.Unread, sock.Unsent, sock.Info.NotSent = l.Unread, l.Unsent, l.NotSent
 	}
-	if l.Accepted < 0 || now < l.Accepted {
+	if l.Unaccepted {
 		sock.Inode = 0
 	}
 	sock.Info.RTT = cmp.Or(l.RTT, Seconds(0.0002))
@@ -88,13 +86,13 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 	if l.Probed != 0 && l.Probed <= now {
 		sock.Info.LastAcked = now - l.Probed
 	}
-	if n := l.Shown.PureACKs; n != nil {
+	if n := l.PureACKs; n != nil {
 		sock.Info.PureACKs, sock.Info.PingPong = uint32(*n), true
 	}
 	if l.Vanished != 0 && l.Vanished <= now {
 		l.retransmit(&sock, now)
 	}
-	if l.Shown.Blurred {
+	if l.Blurred {
 		late := time.Duration(rand.New(rand.NewPCG(uint64(now), l.ID)).IntN(4e6))
 		sock.Info.LastSent += late
 		sock.Info.LastReceived += late
@@ -115,49 +113,38 @@ func (l *Life) retransmit(sock *tcp.Socket, now time.Duration) {
 	}
 }
 
-// Closed is the event of a connection's end, read at a time.
-type Closed struct {
-	Socket tcp.Socket
-	At     time.Time
-}
-
-// closed returns the event of the connection's end, read at a time.
-func (l *Life) closed(read time.Duration) Closed {
+// ended returns the socket of the event of the connection's end.
+func (l *Life) ended() tcp.Socket {
 	sock := l.At(l.Close)
 	sock.State = tcp.Close
-	return Closed{sock, Start.Add(read)}
+	if l.Reset {
+		sock.Remote = netip.AddrPortFrom(sock.Remote.Addr(), 0)
+		sock.Unsent, sock.Info = 65538, tcp.Info{LastReceived: 1000 * time.Hour}
+	}
+	return sock
 }
 
-// Hold is a ledger with the judgment of its samples.
+// Hold is the judgment of the latest sample.
 type Hold struct {
 	traffic.Sample
-	tracker     *traffic.Tracker
-	Ledger      *ledger.Ledger
 	Latest      *ledger.Sample
-	ShutSilence time.Duration
-}
+	ShutSilence time.Duration // for the next sample
 
-// NewHold returns a Hold that has seen nothing.
-func NewHold(cfg traffic.Config) *Hold {
-	return &Hold{tracker: traffic.New(cfg), Ledger: ledger.New(cfg.Ledger(Start)), ShutSilence: cfg.QuietFor}
-}
-
-// End ends a sample of the ledger.
-func (h *Hold) End(rest ledger.Rest) {
-	h.Latest = h.Ledger.End(rest)
-	h.Sample = h.tracker.Judge(h.Latest, h.ShutSilence)
+	tracker *traffic.Tracker
+	ledger  *ledger.Ledger
 }
 
 // World is a set of connections, and how samples show the connections.
 type World struct {
 	traffic.Config
 	Lives       []Life
-	Events      bool                             // events report ends
-	Late        time.Duration                    // how late events are read
-	ShutSilence time.Duration                    // default QuietFor
-	Lag         time.Duration                    // how much longer than Config.Poll the interval is
-	Then        func(h *Hold, now time.Duration) // called after each sample
-	Pause       func() time.Duration             // between two samples, in place of Config.Poll
+	Events      bool                                 // events report ends
+	Late        time.Duration                        // how late events are read
+	ShutSilence time.Duration                        // default QuietFor
+	Lag         time.Duration                        // how much longer than Config.Poll the interval is
+	Then        func(h *Hold, now time.Duration)     // called after each sample
+	Pause       func() time.Duration                 // between two samples, in place of Config.Poll
+	Sockets     func(now time.Duration) []tcp.Socket // besides those of Lives; nil: none
 
 	Incomplete Span          // the samples that are
 	Queue      []float64     // so many connections are in the listener's queue, and until when
@@ -169,7 +156,7 @@ type World struct {
 	Opened     []Move        // Rest.Opened
 	Segments   bool          // Rest.Segments
 	Resets     uint64        // Rest.Resets
-	Uncounted  error         // Rest.Uncounted
+	Uncounted  bool          // Rest.Uncounted is an error
 	TurnedAway []Span        // Rest.TurnedAway
 }
 
@@ -178,7 +165,7 @@ type Span struct{ From, To time.Duration }
 
 func (s Span) has(now time.Duration) bool { return s.From <= now && now < s.To }
 
-// Until takes samples until cond holds, and returns when; or limit, if cond never holds.
+// Until takes samples until cond holds, and returns when; or limit, if cond never holds, or is nil.
 func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (time.Duration, *Hold) {
 	w.Poll = cmp.Or(w.Poll, Seconds(0.25))
 	w.MaxSilence = cmp.Or(w.MaxSilence, Seconds(30))
@@ -186,49 +173,52 @@ func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (tim
 	for i := range w.Lives {
 		w.Lives[i].ID = uint64(i + 1)
 	}
-	h := NewHold(w.Config)
+	h := &Hold{tracker: traffic.New(w.Config), ledger: ledger.New(w.Ledger(Start))}
 	h.ShutSilence = cmp.Or(w.ShutSilence, w.QuietFor)
-	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
+	for now := time.Duration(0); now < limit; now += w.Lag {
 		w.Sample(h, now)
-		if cond(h.Verdict) {
+		if cond != nil && cond(h.Verdict) {
 			return now, h
+		}
+		if w.Pause != nil {
+			now += w.Pause()
+		} else {
+			now += w.Poll
 		}
 	}
 	return limit, h
 }
 
-func (w *World) pause() time.Duration {
-	if w.Pause != nil {
-		return w.Pause()
-	}
-	return w.Poll
-}
-
-// closed returns the events of the ends that are read up to a time, in the order of the ends.
-func (w *World) closed(now time.Duration) (events []Closed) {
+// ends returns the connections whose ends are read up to a time, in the order of the ends.
+func (w *World) ends(now time.Duration) (list []*Life) {
 	for i := range w.Lives {
 		l := &w.Lives[i]
-		if read := l.Close + w.Late; w.Events && l.Close > 0 && !l.Shown.Unreported && w.read < read && read <= now {
-			events = append(events, l.closed(read))
+		if read := l.Close + w.Late; w.Events && l.Close > 0 && !l.Unreported && w.read < read && read <= now {
+			list = append(list, l)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Closed) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(list, func(a, b *Life) int { return cmp.Compare(a.Close, b.Close) })
 	w.read = now
-	return events
+	return list
 }
 
 // Sample shows all that is open, and the ends that are read by now.
-func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
+func (w *World) Sample(h *Hold, now time.Duration) {
 	if is := w.ProcNet.has(now); is != w.source {
 		w.source = is
-		h.Ledger.ChangeSource()
+		h.ledger.ChangeSource()
 	}
-	h.Ledger.Begin(Start.Add(now))
+	h.ledger.Begin(Start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
 	if w.Queue != nil && now < Seconds(w.Queue[1]) {
 		listener.Unread = uint32(w.Queue[0])
 	}
-	h.Ledger.Observe(&listener, ledger.Clients)
+	h.ledger.Observe(&listener, ledger.Clients)
+	if w.Sockets != nil {
+		for _, sock := range w.Sockets(now) {
+			h.ledger.Observe(&sock, ledger.Clients)
+		}
+	}
 	for i := range w.Lives {
 		if l := &w.Lives[i]; !w.Incomplete.has(now) && l.Open <= now && (l.Close == 0 || now < l.Close) {
 			sock := l.At(now)
@@ -239,22 +229,26 @@ func (w *World) Sample(h *Hold, now time.Duration, closed ...Closed) {
 			if l.Own {
 				side = ledger.Own
 			}
-			h.Ledger.Observe(&sock, side)
+			h.ledger.Observe(&sock, side)
 		}
 	}
-	closed = append(closed, w.closed(now)...)
-	for i := range closed {
-		h.Ledger.Closed(&closed[i].Socket, closed[i].At, ledger.Clients)
+	for _, l := range w.ends(now) {
+		sock := l.ended()
+		h.ledger.Closed(&sock, Start.Add(l.Close+w.Late), ledger.Clients)
 	}
 	rest := ledger.Rest{
 		Incomplete: w.Incomplete.has(now), TurnedAway: slices.ContainsFunc(w.TurnedAway, func(s Span) bool { return s.has(now) }),
 		Accepted: figureAt(w.Counted, now), Opened: figureAt(w.Opened, now), Segments: w.Segments,
-		Resets: w.Resets, Uncounted: w.Uncounted,
+		Resets: w.Resets,
+	}
+	if w.Uncounted {
+		rest.Uncounted = io.EOF
 	}
 	if w.Missed.has(now) {
 		rest.MissedAt = Start.Add(now)
 	}
-	h.End(rest)
+	h.Latest = h.ledger.End(rest)
+	h.Sample = h.tracker.Judge(h.Latest, h.ShutSilence)
 	for _, c := range h.Latest.Conns {
 		if i := int(c.Cookie) - 1; i >= 0 && i < len(w.Lives) {
 			c.Shut, c.Notified = c.Shut || w.Lives[i].Shut, c.Notified || w.Lives[i].Notified
