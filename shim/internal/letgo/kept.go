@@ -178,6 +178,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	}
 	usual := perRequest(&k.Info)
 	isOne := segments <= usual
+	isLast := isOne && k.Info.LastReceived < k.Info.LastSent // a request came after what was sent
 	if in > 0 {
 		k.requests++
 	}
@@ -190,7 +191,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		if k.out > 0 && last == ledger.Idle {
 			shown, idle = goesOn, k.Moved-before.Moved
 		}
-	case last == ledger.Idle && k.out > 0 && out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent:
+	case last == ledger.Idle && k.out > 0 && out > 0 && isLast:
 		shown, idle = goesOn, now-k.Info.LastSent-before.Moved // and then the next request
 		k.begin(single)
 	case last != ledger.InFlight:
@@ -199,7 +200,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		if out > 0 && (segments > 2 || segments > sentSegments && !isOne) {
 			k.cycle = mixed
 		}
-	case out > 0 && isOne && k.Info.LastReceived < k.Info.LastSent: // an answer, then the next request
+	case out > 0 && isLast: // an answer, then the next request
 		k.out += out
 		shown, idle = k.endCycle(), k.Info.LastSent-k.Info.LastReceived
 		k.begin(single)
