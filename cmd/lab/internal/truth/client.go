@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,15 +80,14 @@ func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error
 		if err = c.step(link, step); err != nil {
 			return err
 		}
-		if !c.p.Aside && !c.p.Pool && counts(step) {
+		// Their ends are no moments that the hold should wait for.
+		aside := c.p.Aside || c.p.Pool || slices.Contains([]string{"wait", "until", "close"}, step.Verb)
+		if !aside {
 			c.t.answered()
 		}
 	}
 	return nil
 }
-
-// counts reports that the end of a step is a moment that the hold should wait for.
-func counts(s plays.Step) bool { return s.Verb != "wait" && s.Verb != "until" && s.Verb != "close" }
 
 func (c *client) step(link peers.Link, step plays.Step) error {
 	switch step.Verb {
@@ -100,7 +100,9 @@ func (c *client) step(link peers.Link, step plays.Step) error {
 	case "ingress":
 		return must.Try(func() { c.t.ingress(step.Arg) })
 	case "signal":
-		return c.t.signal(step.Arg)
+		if !c.t.server.HasGone() {
+			return c.t.server.Process.Signal(unix.SignalNum("SIG" + step.Arg))
+		}
 	case "syn":
 		return must.Try(c.syn)
 	default:
@@ -116,20 +118,17 @@ func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) 
 		d.LocalAddr = &net.UDPAddr{IP: c.addr}
 	}
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
-	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, c.server()) }
-	if c.only != nil {
-		return c.only.dial(connect)
+	if c.only != nil && c.only.used.Swap(true) {
+		return nil, errClosed
 	}
-	conn, err := connect()
-	c.t.hold(conn)
+	conn, err := d.DialContext(ctx, network, c.server())
+	if c.only != nil && err == nil {
+		c.only.conn.Store(&conn)
+	}
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	c.t.held = append(c.t.held, conn) // the garbage collector would close it
 	return conn, err
-}
-
-// hold keeps a connection from the garbage collector, which would close it.
-func (t *trial) hold(conn net.Conn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.held = append(t.held, conn)
 }
 
 // syn sends a SYN from an address that no host has: the server's SYN-ACK gets no answer,
@@ -144,12 +143,4 @@ func (c *client) syn() {
 	time.Sleep(100 * ms)
 	_, err := unix.Getpeername(fd)
 	must.Be(err != nil, "a SYN from nowhere was answered")
-}
-
-// signal sends a further signal to lameduck, unless lameduck has exited.
-func (t *trial) signal(name string) error {
-	if t.server.HasGone() {
-		return nil
-	}
-	return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 }

@@ -103,9 +103,6 @@ func printLost(out io.Writer, rows []*row) {
 	known := map[string]*figures{}
 	var missed, broken int
 	for _, r := range rows {
-		if len(r.lacking) > 0 {
-			fmt.Fprintf(os.Stderr, "lab: %s is left out: no %s\n", r.Name, strings.Join(r.lacking, ", "))
-		}
 		for _, err := range r.broken {
 			broken++
 			fmt.Fprintf(os.Stderr, "lab: a stop of %s is left out: %s\n", r.Name, err)

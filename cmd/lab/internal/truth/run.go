@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
@@ -36,14 +38,17 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 		"the selection of make test: each case once, a wrong one four times more, and most of the five decide")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
 	lameduck := stage.Parse(f, args)
+	chosen := slices.DeleteFunc(cases, func(c plays.Row) bool { return !match.MatchString(c.Name) || *quick && !c.Quick })
+	must.Be(len(chosen) > 0, "no case has such a name: see the tables in internal/plays")
+	dir := stage.Enter(ctx, stage.All)
 	var rows []*row
-	for i := range cases {
-		if c := &cases[i]; match.MatchString(c.Name) && (c.Quick || !*quick) {
-			rows = append(rows, &row{Row: c})
+	for _, c := range chosen {
+		if lacking := peers.Missing(&c); len(lacking) > 0 {
+			fmt.Fprintf(os.Stderr, "lab: %s is skipped: no %s\n", c.Name, strings.Join(lacking, ", "))
+		} else {
+			rows = append(rows, &row{Row: &c})
 		}
 	}
-	must.Be(len(rows) > 0, "no case has such a name: see the tables in internal/plays")
-	dir := stage.Enter(ctx, stage.All)
 	// Servers that run as another user may not see the folders of the programs.
 	stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), dir)
 	sch := &scheduler{dir: dir, repeat: *repeat}

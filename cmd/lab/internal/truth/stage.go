@@ -6,11 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
@@ -121,16 +118,3 @@ ip link set lo up
 echo 0 >/proc/sys/net/ipv4/ip_forward
 ip route add default via "$1"
 ip route add local 10.8.0.0/16 dev lo`
-
-// inNetwork calls f on a thread in a network namespace.
-func inNetwork(network *os.File, f func()) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		done <- must.Try(func() {
-			must.Do(unix.Setns(int(network.Fd()), unix.CLONE_NEWNET))
-			f()
-		})
-	}()
-	return <-done
-}

@@ -106,14 +106,6 @@ func (t *trial) check(err error) {
 	t.err = cmp.Or(t.err, err)
 }
 
-// spare notes the error of a request that does not count, unless the server goes: such a
-// request may be cut, but must not fail before.
-func (t *trial) spare(err error) {
-	if t.sleep(3 * s) {
-		t.check(fmt.Errorf("a request failed while the server ran: %w", err))
-	}
-}
-
 // play runs the plays and returns when lameduck has exited or was killed.
 func (t *trial) play() error {
 	defer func() { t.server.Close() }()
