@@ -79,24 +79,17 @@ func (r row) found(t testing.TB) (list []string) {
 	return list
 }
 
-// TestRows: each row has its findings, and each rule has some.
+// TestRows: each row has its findings.
 func TestRows(t *testing.T) {
-	fired := map[string]bool{}
 	for _, r := range rows(t) {
 		found := r.found(t)
 		want := regexp.MustCompile(`.*?\[[a-z-]+\](?: |$)`).FindAllString(r.want, -1)
 		isWant := len(found) == len(want)
 		for i := range min(len(found), len(want)) {
 			isWant = isWant && strings.HasSuffix(found[i], strings.TrimSpace(want[i]))
-			fired[found[i][strings.LastIndex(found[i], "["):]] = true
 		}
 		if !isWant {
 			t.Errorf("%s:\n%s\nwant\n%s", r.name, strings.Join(found, "\n"), r.want)
-		}
-	}
-	for _, r := range rules {
-		if r["name"] != "" && !fired["["+r["name"]+"]"] {
-			t.Errorf("%s fires nowhere", r["name"])
 		}
 	}
 }

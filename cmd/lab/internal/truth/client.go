@@ -29,10 +29,8 @@ type client struct {
 
 // client returns the next client of a play.
 func (t *trial) client(p *play) *client {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.clients++
-	addr := net.IPv4(10, 8, byte(t.clients>>8), byte(t.clients))
+	n := t.clients.Add(1)
+	addr := net.IPv4(10, 8, byte(n>>8), byte(n))
 	if p.Peer != 0 {
 		addr = net.IPv4(10, 8, 255, byte(p.Peer))
 	}

@@ -137,7 +137,7 @@ const raceLimit = 150 * ms
 // again. The answer does not decide when the signal is due.
 func (c *client) use() bool {
 	t := c.t
-	r := request{t.nextName(), c.p.randomThink()}
+	r := request{fmt.Sprint("order", t.named.Add(1)), c.p.randomThink()}
 	began := time.Now()
 	err := c.request(r)
 	took, early := time.Since(began), time.Now().Before(t.term)

@@ -21,16 +21,17 @@ import (
 
 // Run plays the cases of args, and writes to out when the holds have ended.
 func Run(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) { printEnded(out, rows, quick) })
+	run(ctx, "truth", plays.Table(), args, out, printEnded)
 }
 
 // Kept plays the cases of lab kept, and writes to out what was lost.
 func Kept(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) { printLost(out, rows) })
+	run(ctx, "kept", plays.Kept(), args, out, printLost)
 }
 
-// run plays the cases that the arguments of a command choose.
-func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool)) {
+// run plays the cases that the arguments of a command choose, and prints what became of them.
+func run(ctx context.Context, command string, cases []plays.Row, args []string, out io.Writer,
+	print func(out io.Writer, rows []*row, quick bool)) {
 	match := regexp.MustCompile("")
 	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	repeat := f.Int("n", 3, "trials of each case")
@@ -57,7 +58,7 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	}
 	sch.play(ctx, rows)
 	must.Do(ctx.Err())
-	print(rows, *quick)
+	print(out, rows, *quick)
 }
 
 // Play plays one trial: args are the name of a case, and a folder.

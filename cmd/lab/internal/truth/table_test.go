@@ -120,7 +120,8 @@ func TestMissed(t *testing.T) {
 
 // TestJudge compares losses with what the servers have printed, and with what a race allows.
 func TestJudge(t *testing.T) {
-	kept := &trial{c: &plays.Row{Lag: s}, named: 3}
+	kept := &trial{c: &plays.Row{Lag: s}}
+	kept.named.Store(3)
 	kept.Losses = []loss{{Name: "order1"}, {Name: "order2"}}
 	err := kept.judge("order1\nserved order3 order3\n")
 	if err != nil || kept.Lost != 2 || kept.Twice != 1 || !kept.Losses[0].Begun || kept.Losses[1].Begun {

@@ -32,12 +32,13 @@ type trial struct {
 	term   time.Time      // when TERM is planned: the zero of all plays.Moments
 	sent   time.Time      // when TERM was sent
 
-	mu      sync.Mutex // guards the rest
-	clients int
-	links   map[string]func() (peers.Link, error) // by label
-	held    []net.Conn                            // of all clients
-	last    time.Duration                         // when the last answer came
-	named   int                                   // requests with names
+	clients atomic.Int32
+	named   atomic.Int32 // requests with names
+
+	mu    sync.Mutex                            // guards the rest
+	links map[string]func() (peers.Link, error) // by label
+	held  []net.Conn                            // of all clients
+	last  time.Duration                         // when the last answer came
 	result
 	err error // the first of the script
 }
@@ -81,14 +82,7 @@ func (t *trial) answered() {
 	t.last = max(t.last, time.Since(t.term))
 }
 
-// nextName returns the name of a request.
-func (t *trial) nextName() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.named++
-	return fmt.Sprint("order", t.named)
-}
-
+// names matches the names of requests.
 var names = regexp.MustCompile(`\border\d+\b`)
 
 // lose notes a lost request.
@@ -252,8 +246,8 @@ func (t *trial) judge(printed string) error {
 			t.Twice++
 		}
 	}
-	if t.c.Lag > 0 && len(begun) < t.named/2 {
-		return fmt.Errorf("of %d requests the servers have begun %d", t.named, len(begun))
+	if named := int(t.named.Load()); t.c.Lag > 0 && len(begun) < named/2 {
+		return fmt.Errorf("of %d requests the servers have begun %d", named, len(begun))
 	}
 	for i := range t.Losses {
 		l := &t.Losses[i]
