@@ -75,7 +75,7 @@ func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error
 		"NAME", r.name, "ADDRESS", c.addr.String())
 	for _, step := range steps {
 		step.Arg = words.Replace(step.Arg)
-		if err = c.step(link, step); err != nil {
+		if err = must.Try(func() { c.step(link, step) }); err != nil {
 			return err
 		}
 		// Their ends are no moments that the hold should wait for.
@@ -87,26 +87,26 @@ func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error
 	return nil
 }
 
-func (c *client) step(link peers.Link, step plays.Step) error {
+func (c *client) step(link peers.Link, step plays.Step) {
+	t := c.t
 	switch step.Verb {
 	case "wait":
-		c.t.sleep(plays.Duration(step.Arg))
+		t.sleep(plays.Duration(step.Arg))
 	case "until":
-		c.t.wait(plays.Duration(step.Arg))
+		t.wait(plays.Duration(step.Arg))
 	case "run":
-		return must.Try(func() { stage.Shell(step.Arg) })
+		stage.Shell(step.Arg)
 	case "ingress":
-		return must.Try(func() { c.t.ingress(step.Arg) })
+		t.ingress(step.Arg)
 	case "signal":
-		if !c.t.server.HasGone() {
-			return c.t.server.Process.Signal(unix.SignalNum("SIG" + step.Arg))
+		if !t.server.HasGone() {
+			must.Do(t.server.Process.Signal(unix.SignalNum("SIG" + step.Arg)))
 		}
 	case "syn":
-		return must.Try(c.syn)
+		c.syn()
 	default:
-		return link.Take(step)
+		must.Do(link.Take(step))
 	}
-	return nil
 }
 
 // dial connects from the client's address. The method suits http.Transport.
