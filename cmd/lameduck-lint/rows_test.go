@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -71,24 +72,15 @@ func (r row) stops(t testing.TB) []*stop {
 	return stops
 }
 
-// found returns the findings in a row.
-func (r row) found(t testing.TB) (list []string) {
-	for _, f := range judge(r.stops(t)) {
-		list = append(list, fmt.Sprintf("%d: %s [%s]", f.Line, f.Text, f.Rule))
-	}
-	return list
-}
-
 // TestRows: each row has its findings.
 func TestRows(t *testing.T) {
 	for _, r := range rows(t) {
-		found := r.found(t)
-		want := regexp.MustCompile(`.*?\[[a-z-]+\](?: |$)`).FindAllString(r.want, -1)
-		isWant := len(found) == len(want)
-		for i := range min(len(found), len(want)) {
-			isWant = isWant && strings.HasSuffix(found[i], strings.TrimSpace(want[i]))
+		var found []string
+		for _, f := range judge(r.stops(t)) {
+			found = append(found, fmt.Sprintf("%d: %s [%s] ", f.Line, f.Text, f.Rule))
 		}
-		if !isWant {
+		want := regexp.MustCompile(`.*?\[[a-z-]+\] `).FindAllString(r.want+" ", -1)
+		if !slices.EqualFunc(found, want, strings.HasSuffix) {
 			t.Errorf("%s:\n%s\nwant\n%s", r.name, strings.Join(found, "\n"), r.want)
 		}
 	}

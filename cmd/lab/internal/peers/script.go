@@ -66,7 +66,7 @@ func Missing(row *plays.Row) (lacking []string) {
 		}
 	}
 	users, _ := os.ReadFile("/proc/self/uid_map")
-	rootAlone := strings.HasSuffix(string(users), " 1\n")
+	rootAlone := strings.HasSuffix(string(users), " 1\n") // our user namespace has no other user
 	for _, need := range needs {
 		_, err := exec.LookPath(need)
 		files, _ := filepath.Glob(need)

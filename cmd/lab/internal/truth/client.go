@@ -78,10 +78,8 @@ func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error
 		if err = must.Try(func() { c.step(link, step) }); err != nil {
 			return err
 		}
-		// Their ends are no moments that the hold should wait for.
-		aside := c.p.Aside || c.p.Pool || slices.Contains([]string{"wait", "until", "close"}, step.Verb)
-		if !aside {
-			c.t.answered()
+		if !c.p.Aside && !c.p.Pool && !slices.Contains([]string{"wait", "until", "close"}, step.Verb) {
+			c.t.answered() // at a moment that the hold should wait for
 		}
 	}
 	return nil
