@@ -93,7 +93,6 @@ func TestTable(t *testing.T) {
 	for _, r := range rows(t) {
 		for _, s := range r.stops(t) {
 			for _, a := range s.subjects() {
-				decided := map[string]bool{}
 				rule := ""
 				for i, e := range rules {
 					rule = cmp.Or(e["name"], rule)
@@ -104,8 +103,8 @@ func TestTable(t *testing.T) {
 							there[path] = err == nil
 						}
 					}
-					if e["Of"] != "" && !decided[rule] && a.fit(e) {
-						decided[rule], counts[i] = true, true
+					if e["Of"] != "" && !a.decided[rule] && a.fit(e) {
+						a.decided[rule], counts[i] = true, true
 					}
 				}
 			}
