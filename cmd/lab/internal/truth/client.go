@@ -79,7 +79,9 @@ func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error
 			return err
 		}
 		if !c.p.Aside && !c.p.Pool && !slices.Contains([]string{"wait", "until", "close"}, step.Verb) {
-			c.t.answered() // at a moment that the hold should wait for
+			c.t.mu.Lock()
+			c.t.last = max(c.t.last, time.Since(c.t.term)) // a moment that the hold should wait for
+			c.t.mu.Unlock()
 		}
 	}
 	return nil

@@ -34,7 +34,11 @@ func (p *play) run(t *trial) {
 func (p *play) runClient(c *client, i int, all *sync.WaitGroup) {
 	open := c.open
 	if !p.Renewed {
-		open = c.t.labelled(p.Label, sync.OnceValues(c.open))
+		open = sync.OnceValues(c.open)
+		if p.Label != "" {
+			first, _ := c.t.links.LoadOrStore(p.Label, open) // the first play decides
+			open = first.(func() (peers.Link, error))
+		}
 	}
 	for moment := range p.Moments(i) {
 		here := c.t.wait(moment)
@@ -44,19 +48,6 @@ func (p *play) runClient(c *client, i int, all *sync.WaitGroup) {
 			return
 		}
 	}
-}
-
-// labelled returns what opens the connection of a label: the first play decides.
-func (t *trial) labelled(label string, open func() (peers.Link, error)) func() (peers.Link, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.links[label]; known != nil {
-		return known
-	}
-	if label != "" {
-		t.links[label] = open
-	}
-	return open
 }
 
 // play takes the steps once on a connection, and notes how they went.

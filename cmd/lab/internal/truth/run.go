@@ -65,7 +65,7 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 func Play(args []string) {
 	c := plays.Find(args[0])
 	must.Be(c != nil, "no case %q", args[0])
-	t := &trial{c: c, dir: args[1], links: map[string]func() (peers.Link, error){}}
+	t := &trial{c: c, dir: args[1]}
 	machine := &stalls{}
 	go machine.watch(c)
 	err := t.play()

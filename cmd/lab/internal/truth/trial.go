@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -34,11 +33,11 @@ type trial struct {
 
 	clients atomic.Int32
 	named   atomic.Int32 // requests with names
+	links   sync.Map     // what opens them, by label
 
-	mu    sync.Mutex                            // guards the rest
-	links map[string]func() (peers.Link, error) // by label
-	held  []net.Conn                            // of all clients
-	last  time.Duration                         // when the last answer came
+	mu   sync.Mutex    // guards the rest
+	held []net.Conn    // of all clients
+	last time.Duration // when the last answer came
 	result
 	err error // the first of the script
 }
@@ -73,13 +72,6 @@ func (t *trial) sleep(d time.Duration) bool {
 	case <-t.server.Gone:
 		return false
 	}
-}
-
-// answered notes a moment that the hold should wait for.
-func (t *trial) answered() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = max(t.last, time.Since(t.term))
 }
 
 // names matches the names of requests.
