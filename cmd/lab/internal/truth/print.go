@@ -22,7 +22,7 @@ func (r *row) count(v plays.Verdict) (n int) {
 
 // failures counts the wrong results.
 func (r *row) failures() int {
-	n := len(r.broken)
+	n := r.broken
 	for _, found := range r.results {
 		if r.Wrong(found.Verdict) {
 			n++
@@ -45,7 +45,7 @@ func printEnded(out io.Writer, rows []*row, quick bool) {
 		r.explain(out)
 		total.results = append(total.results, r.results...)
 		total.again += r.again
-		if n := r.failures(); n > 0 && (!quick || 2*n > len(r.results)+len(r.broken)) {
+		if n := r.failures(); n > 0 && (!quick || 2*n > len(r.results)+r.broken) {
 			failed++
 		}
 	}
@@ -80,9 +80,6 @@ func (r *row) String() string {
 
 // explain prints the details of one wrong result.
 func (r *row) explain(out io.Writer) {
-	if len(r.broken) > 0 {
-		fmt.Fprintf(out, "%sFAILED: %s\n", indent, r.broken[0])
-	}
 	for _, found := range r.results {
 		if r.Wrong(found.Verdict) {
 			fmt.Fprintf(out, "%s%s: %s\n", indent, strings.ToUpper(string(found.Verdict)), found.Message)

@@ -18,8 +18,8 @@ import (
 type row struct {
 	*plays.Row
 	results []*result
-	broken  []string // the errors of trials that could not be played
-	again   int      // trials that were played again because of a stall
+	broken  int // trials that could not be played
+	again   int // trials that were played again because of a stall
 }
 
 const stagger = 50 * ms
@@ -65,7 +65,8 @@ func (sch *scheduler) playRow(ctx context.Context, r *row) {
 	defer sch.mu.Unlock()
 	r.again += again
 	if found.Err != "" {
-		r.broken = append(r.broken, found.Err)
+		r.broken++
+		fmt.Fprintf(os.Stderr, "lab: a trial of %s could not be played: %s\n", r.Name, found.Err)
 	} else {
 		r.results = append(r.results, found)
 	}
