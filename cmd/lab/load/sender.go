@@ -20,8 +20,8 @@ type Sender struct {
 
 // Result is how a request ended, or a zero time in At while the request is under way.
 type Result struct {
-	Planned, At time.Time
-	Kind        Kind
+	At   time.Time
+	Kind Kind
 }
 
 // Tally counts the results.
@@ -45,20 +45,20 @@ func (s *Sender) Send(ctx context.Context, next func() (pause time.Duration, ask
 	var all sync.WaitGroup
 	defer all.Wait()
 	for at := s.Began; Sleep(ctx, time.Until(at)) == nil; {
-		number, planned := s.Begin(at), at
+		s.Late(time.Since(at))
+		s.mu.Lock()
+		number, planned := len(s.results), at
+		s.results = append(s.results, Result{})
+		s.mu.Unlock()
 		pause, ask := next()
-		all.Go(func() { s.End(number, ask(planned)) })
+		all.Go(func() {
+			kind := ask(planned)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.results[number] = Result{time.Now(), kind}
+		})
 		at = at.Add(pause)
 	}
-}
-
-// Begin counts a request, and returns its number.
-func (s *Sender) Begin(planned time.Time) (number int) {
-	s.Late(time.Since(planned))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.results = append(s.results, Result{Planned: planned})
-	return len(s.results) - 1
 }
 
 // Late notes a delay, of a request or an answer.
@@ -66,14 +66,6 @@ func (s *Sender) Late(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lateMS = max(s.lateMS, int(by.Milliseconds()))
-}
-
-// End counts the end of a request.
-func (s *Sender) End(number int, kind Kind) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := &s.results[number]
-	r.At, r.Kind = time.Now(), kind
 }
 
 // Results returns the results, in the order of the plan.

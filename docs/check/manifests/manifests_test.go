@@ -18,14 +18,14 @@ import (
 
 const examples = "../../examples/kubernetes/"
 
-func read(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(examples + name)
+func must[T any](value T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return text
+	return value
 }
+
+func read(name string) []byte { return must(os.ReadFile(examples + name)) }
 
 // kubectl runs kubectl, or skips the test where kubectl is not installed.
 func kubectl(t *testing.T, stdin []byte, args ...string) []byte {
@@ -45,12 +45,8 @@ func kubectl(t *testing.T, stdin []byte, args ...string) []byte {
 // pod returns the pod of the only Deployment of a manifest.
 func pod(t *testing.T, text []byte) *core.PodSpec {
 	t.Helper()
-	list, err := Decode(text)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found []*core.PodSpec
-	for _, object := range list {
+	for _, object := range must(Decode(text)) {
 		if d, ok := object.(*apps.Deployment); ok {
 			found = append(found, &d.Spec.Template.Spec)
 		}
@@ -68,7 +64,7 @@ func TestManifests(t *testing.T) {
 	pods := map[string]*core.PodSpec{"fleet/example": pod(t, kubectl(t, nil, "kustomize", examples+"fleet/example"))}
 	paths, _ := filepath.Glob(examples + "*.yaml")
 	for _, path := range paths {
-		pods[filepath.Base(path)] = pod(t, read(t, filepath.Base(path)))
+		pods[filepath.Base(path)] = pod(t, read(filepath.Base(path)))
 	}
 	if len(pods) < 6 {
 		t.Fatalf("only %d manifests", len(pods))
@@ -119,10 +115,10 @@ func wantSame(t *testing.T, got, want any) {
 // TestHoldPatch: the patch makes hold.yaml of a Deployment without lameduck, whether or not its
 // container had a preStop sleep; only what a hardened pod needs besides is missing.
 func TestHoldPatch(t *testing.T) {
-	want := pod(t, read(t, "hold.yaml"))
+	want := pod(t, read("hold.yaml"))
 	want.InitContainers[0].Resources, want.InitContainers[0].SecurityContext = core.ResourceRequirements{}, nil
 	want.Volumes[0].EmptyDir.SizeLimit = nil
-	before := bytes.Replace(read(t, "fleet/example/web.yaml"), []byte("Seconds: 60\n"), []byte("Seconds: 30\n"), 1)
+	before := bytes.Replace(read("fleet/example/web.yaml"), []byte("Seconds: 60\n"), []byte("Seconds: 30\n"), 1)
 	hook := []byte("        lifecycle:\n          preStop:\n            sleep: {seconds: 15}\n")
 	if !bytes.Contains(before, hook) {
 		t.Fatal("web.yaml has no sleep")
@@ -133,9 +129,9 @@ func TestHoldPatch(t *testing.T) {
 
 // TestPatches: what each of the others adds to a Deployment that holds, and nothing else.
 func TestPatches(t *testing.T) {
-	sidecar := pod(t, read(t, "fleet/component/watch.yaml")).InitContainers[0]
+	sidecar := pod(t, read("fleet/component/watch.yaml")).InitContainers[0]
 	profile, signal := "lameduck.json", core.SIGQUIT
-	read(t, "seccomp/"+profile)
+	read("seccomp/" + profile)
 	for patch, change := range map[string]func(*core.PodSpec){
 		"seccomp.yaml": func(spec *core.PodSpec) {
 			local := core.SeccompProfile{Type: core.SeccompProfileTypeLocalhost, LocalhostProfile: &profile}
@@ -147,9 +143,9 @@ func TestPatches(t *testing.T) {
 		},
 		"watch.yaml": func(spec *core.PodSpec) { spec.InitContainers = slices.Insert(spec.InitContainers, 0, sidecar) },
 	} {
-		want := pod(t, read(t, "hold.yaml"))
+		want := pod(t, read("hold.yaml"))
 		change(want)
-		wantSame(t, patched(t, read(t, "hold.yaml"), patch), want)
+		wantSame(t, patched(t, read("hold.yaml"), patch), want)
 	}
 }
 
@@ -157,11 +153,9 @@ func TestPatches(t *testing.T) {
 func overlay(t *testing.T, old, new string) (before, after *core.PodSpec) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(examples+"fleet")); err != nil {
-		t.Fatal(err)
-	}
-	text := bytes.ReplaceAll(read(t, "fleet/example/web.yaml"), []byte(old), []byte(new))
-	if err := os.WriteFile(dir+"/example/web.yaml", text, 0o644); err != nil {
+	text := bytes.ReplaceAll(read("fleet/example/web.yaml"), []byte(old), []byte(new))
+	err := errors.Join(os.CopyFS(dir, os.DirFS(examples+"fleet")), os.WriteFile(dir+"/example/web.yaml", text, 0o644))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return pod(t, text), pod(t, kubectl(t, nil, "kustomize", dir+"/example"))
@@ -197,7 +191,7 @@ func TestFleetWatch(t *testing.T) {
 // TestKyverno: the command on top of the API server's policy makes Kyverno's.
 func TestKyverno(t *testing.T) {
 	script := ""
-	for line := range strings.Lines(string(read(t, "fleet/policy.yaml"))) {
+	for line := range strings.Lines(string(read("fleet/policy.yaml"))) {
 		if command, found := strings.CutPrefix(line, "#   "); found {
 			script += command
 		}

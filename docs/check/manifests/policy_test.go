@@ -35,15 +35,8 @@ func (v variable) ReturnTypes() []*types.Type { return []*types.Type{types.AnyTy
 // admission plugin. A pod that does not match is returned as it is.
 func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 	t.Helper()
-	list, err := Decode(read(t, policy))
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := list[0].(*admissionregistration.MutatingAdmissionPolicy).Spec
-	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must(Decode(read(policy)))[0].(*admissionregistration.MutatingAdmissionPolicy).Spec
+	compiler := must(cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())))
 	options := cel.OptionalVariableDeclarations{}
 	for _, v := range spec.Variables {
 		result := compiler.CompileAndStoreVariable(variable(v), options, environment.StoredExpressions)
@@ -61,11 +54,8 @@ func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 	}
 	objects := admission.NewObjectInterfacesFromScheme(scheme)
 	kind, resource := core.SchemeGroupVersion.WithKind("Pod"), core.SchemeGroupVersion.WithResource("pods")
-	attributes, err := admission.NewVersionedAttributes(admission.NewAttributesRecord(pod, nil, kind, "", pod.Name,
-		resource, "", admission.Create, nil, false, nil), kind, objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attributes := must(admission.NewVersionedAttributes(admission.NewAttributesRecord(pod, nil, kind, "", pod.Name,
+		resource, "", admission.Create, nil, false, nil), kind, objects))
 	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, options, environment.StoredExpressions),
 		spec.FailurePolicy, "policy", "mutate", policy)
 	match := matcher.Match(context.Background(), attributes, nil, nil)
@@ -79,11 +69,8 @@ func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 	condition := &patch.JSONPatchCondition{Expression: spec.Mutations[0].JSONPatch.Expression}
 	patcher := patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(condition, options, environment.StoredExpressions))
 	request := patch.Request{MatchedResource: resource, VersionedAttributes: attributes, ObjectInterfaces: objects}
-	result, err := patcher.Patch(compiler.CreateContext(context.Background()), request, celconfig.RuntimeCELCostBudget)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result.(*core.Pod)
+	ctx := compiler.CreateContext(context.Background())
+	return must(patcher.Patch(ctx, request, celconfig.RuntimeCELCostBudget)).(*core.Pod)
 }
 
 // podOf returns a pod in YAML.
@@ -166,14 +153,13 @@ func TestHoldPolicy(t *testing.T) {
 			t.Errorf("%s: %+v", text, got.Spec)
 		}
 	}
-	page := string(read(t, "../../kubernetes.md"))
+	page := string(read("../../kubernetes.md"))
 	query := regexp.MustCompile(`-l lameduck=hold -o json \| (jq .*)`).FindStringSubmatch(page)
-	list, err := json.Marshal(pods)
-	if query == nil || err != nil {
-		t.Fatal("docs/kubernetes.md does not list pods", err)
+	if query == nil {
+		t.Fatal("docs/kubernetes.md does not list pods")
 	}
 	jq := exec.Command("sh", "-c", query[1])
-	jq.Stdin = bytes.NewReader(list)
+	jq.Stdin = bytes.NewReader(must(json.Marshal(pods)))
 	if out, err := jq.CombinedOutput(); string(out) != alone {
 		t.Errorf("the query lists\n%s\nwant\n%s%v", out, alone, err)
 	}
@@ -181,7 +167,7 @@ func TestHoldPolicy(t *testing.T) {
 
 // TestWatchPolicy: the policy adds the sidecar that the component adds, and no more.
 func TestWatchPolicy(t *testing.T) {
-	sidecar := pod(t, read(t, "fleet/component/watch.yaml")).InitContainers[0]
+	sidecar := pod(t, read("fleet/component/watch.yaml")).InitContainers[0]
 	before := podOf(t, "{spec: {containers: [{name: a}]}}")
 	want := before.DeepCopy()
 	want.Spec.InitContainers = []core.Container{sidecar}

@@ -25,13 +25,13 @@ func commands(t *testing.T, text string) {
 		switch name {
 		case "lameduck:":
 			said, ofWatch := strings.CutPrefix(rest, "watch: ")
-			known := read(t, "testdata/report.txt")
+			known := read("testdata/report.txt")
 			if ofWatch {
 				known = watched(t)
 			}
 			isSaid(t, known, said)
 		case "make", ".ci/run":
-			parts := read(t, map[string]string{"make": "Makefile", ".ci/run": ".ci/run"}[name])
+			parts := read(map[string]string{"make": "Makefile", ".ci/run": ".ci/run"}[name])
 			for part := range strings.FieldsSeq(rest) {
 				if !regexp.MustCompile(`(?m)^` + part + `(:|\(\) \{)`).MatchString(parts) {
 					t.Errorf("%s has no %s", name, part)
@@ -100,11 +100,11 @@ func isSaid(t *testing.T, known, text string) {
 // TestQuotes: what a table quotes at the beginning of a row is a phrase of a report, or of a
 // warning in the source.
 func TestQuotes(t *testing.T) {
-	known, quotes := read(t, "testdata/report.txt"), 0
+	known, quotes := read("testdata/report.txt"), 0
 	for _, dir := range []string{"shim", "shim/internal/plan", "cmd/lameduck"} {
 		sources, _ := filepath.Glob(root + "/" + dir + "/*.go")
 		for _, path := range sources {
-			known += read(t, dir+"/"+filepath.Base(path))
+			known += read(dir + "/" + filepath.Base(path))
 		}
 	}
 	for _, p := range pages(t) {
@@ -179,10 +179,7 @@ func session(t *testing.T, script, inside string, enough func(string) bool) (got
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", append(flags, "sh", "-c", inside)...)
 	cmd.Dir = dir
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must(cmd.StdoutPipe())
 	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -18,11 +18,7 @@ var loki = flag.String("loki", "", "check docs/examples/monitoring by this build
 func TestMonitoring(t *testing.T) {
 	folder := filepath.Join(root, "docs/examples/monitoring")
 	for _, name := range []string{"loki.yaml", "dashboard.json"} {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		query(t, strings.ReplaceAll(string(text), "no_progress", ""))
+		query(t, strings.ReplaceAll(read("docs/examples/monitoring/"+name), "no_progress", ""))
 	}
 	if *loki == "" {
 		t.Skip("without the parsers: .ci/run monitoring")

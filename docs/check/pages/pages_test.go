@@ -28,15 +28,11 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "myserver" {
 		serve(os.Args[1])
 	}
-	bin, err := os.MkdirTemp("", "pages")
-	if err != nil {
-		panic(err)
-	}
-	self, _ := os.Executable()
+	bin := must(os.MkdirTemp("", "pages"))
 	build := exec.Command("sh", "-ec", `
 		make -s -C ../../.. build OUT=$1/lameduck
 		go build -C ../../../cmd/lameduck-lint -buildvcs=false -o $1/lameduck-lint .
-		ln -s $2 $1/myserver`, "sh", bin, self)
+		ln -s $2 $1/myserver`, "sh", bin, must(os.Executable()))
 	build.Stderr = os.Stderr
 	code := 1
 	if err := build.Run(); err == nil {
@@ -49,10 +45,7 @@ func TestMain(m *testing.M) {
 
 // serve is myserver: prints ready and the address, and reads all bytes.
 func serve(address string) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		panic(err)
-	}
+	listener := must(net.Listen("tcp", address))
 	fmt.Println("ready", listener.Addr())
 	for {
 		if conn, err := listener.Accept(); err == nil {
@@ -73,21 +66,21 @@ func pages(t *testing.T) (list []page) {
 		}
 		for _, path := range paths {
 			path, _ = filepath.Rel(root, path)
-			list = append(list, page{path, read(t, path)})
+			list = append(list, page{path, read(path)})
 		}
 	}
 	return list
 }
 
-// read returns a file of the project.
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
+func must[T any](value T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return string(text)
+	return value
 }
+
+// read returns a file of the project.
+func read(path string) string { return string(must(os.ReadFile(filepath.Join(root, path)))) }
 
 // code is a block of code: between fences, with a language, or indented after an empty line.
 var code = regexp.MustCompile("(?m)^```(.*)\n((?s:.*?))^```$|^\n((?:    .*\n)+)")
@@ -101,13 +94,17 @@ var rules = map[string]func(t *testing.T, text string){
 	"console":    console,
 	"yaml":       manifest,
 	"Dockerfile": dockerfile,
-	"json":       decodes,
-	"query":      query,
-	"ini":        nil,
-	"js":         recipe,
-	"go":         recipe,
-	"python":     recipe,
-	"hcl":        nil,
+	"json": func(t *testing.T, text string) {
+		if !json.Valid([]byte(text)) {
+			t.Error("no JSON")
+		}
+	},
+	"query":  query,
+	"ini":    nil,
+	"js":     recipe,
+	"go":     recipe,
+	"python": recipe,
+	"hcl":    nil,
 }
 
 func TestBlocks(t *testing.T) {
@@ -176,18 +173,12 @@ func lint(t *testing.T, name, text string) {
 	}
 }
 
-func decodes(t *testing.T, text string) {
-	if !json.Valid([]byte(text)) {
-		t.Error("no JSON")
-	}
-}
-
 // recipe checks that a server of the laboratory has each line, whose stops it measures.
 func recipe(t *testing.T, text string) {
 	const peers = "cmd/lab/internal/peers/"
 	var served string
 	for _, name := range []string{"server.go", "scripts/node.sh", "scripts/uvicorn.sh", "scripts/gunicorn.sh"} {
-		served += read(t, peers+name)
+		served += read(peers + name)
 	}
 	for line := range strings.Lines(text) {
 		if !strings.Contains(served, strings.TrimSpace(line)) {
@@ -198,7 +189,7 @@ func recipe(t *testing.T, text string) {
 
 // query checks that the names in a query of a log are names of a report, or of what watch says.
 func query(t *testing.T, text string) {
-	reports := read(t, "testdata/report.txt") + watched(t)
+	reports := read("testdata/report.txt") + watched(t)
 	for _, name := range regexp.MustCompile(`[a-z]+(_[a-z]+)+`).FindAllString(text, -1) {
 		others := strings.HasSuffix(name, "_over_time") || strings.HasPrefix(name, "kube_")
 		if !others && !strings.Contains(reports, `"`+name+`"`) {
@@ -280,11 +271,7 @@ misspelled: --dely --quite-for LAMEDUCK_DELAI LAMEDUCK_DELYA
 
 // TestWords: every flag and variable on a page, blocks included, exists.
 func TestWords(t *testing.T) {
-	out, err := exec.Command("lameduck", "--help-all").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	help := string(out)
+	help := string(must(exec.Command("lameduck", "--help-all").Output()))
 	help += strings.ReplaceAll(help, "[no-]", "no-") + strings.ReplaceAll(help, "[no-]", "")
 	word := regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`)
 	known := word.FindAllString(help+foreign, -1)

@@ -15,8 +15,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
@@ -52,15 +54,15 @@ type bench struct {
 // disturb each other.
 func (b *bench) measure(lameduck string, footprint bool) {
 	inits := b.inits(lameduck)
-	field := append([]contender{{name: bare}}, inits...)
+	field := append([]contender{{name: "bare"}}, inits...)
 	if !footprint {
 		b.start(field, b.build("raw", "nothing", "-E main.nothing"))
 		b.latency(field, b.build("raw", "answer", "-E main.answer"))
-		b.reap(inits, storm, orphans/breeders, breeders, ":")
-		b.reap(inits, paced, singles, 1, between)
+		b.reap(inits, "storm", orphans/breeders, breeders, ":")
+		b.reap(inits, "paced", singles, 1, between)
 	}
-	holder := contender{holding, []string{lameduck, "--until=quiet", "--"}}
-	forkwait := contender{goer, []string{b.build("forkwait", "forkwait", "")}}
+	holder := contender{"with a hold", []string{lameduck, "--until=quiet", "--"}}
+	forkwait := contender{"go", []string{b.build("forkwait", "forkwait", "")}}
 	b.idle(append(inits, holder, forkwait))
 	if !footprint {
 		b.holds(lameduck)
@@ -72,8 +74,9 @@ func (b *bench) measure(lameduck string, footprint bool) {
 	b.print(names)
 }
 
-// add adds a sample of a figure.
+// add adds a sample of a figure, by its key.
 func (b *bench) add(what, name string, value float64) {
+	must.Be(strings.Contains(figures, "\n\t"+what+" "), "no figure %q", what)
 	if !b.warming {
 		key := [2]string{what, name}
 		b.figures[key] = append(b.figures[key], value)

@@ -17,12 +17,8 @@ import (
 
 // The names of contenders for other code.
 const (
-	bare    = "bare" // no init
-	tini    = "tini-static"
-	goer    = "go"
-	ours    = "lameduck"
-	holding = "with a hold"
-	ss      = "ss" // prints sockets
+	ours = "lameduck"
+	ss   = "ss" // prints sockets
 )
 
 // contender is an init, and the words before a command for the init to run the
@@ -35,7 +31,7 @@ type contender struct {
 // inits returns the installed inits, and lameduck as the last.
 func (b *bench) inits(lameduck string) (field []contender) {
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/libexec/podman") // catatonit's
-	for _, name := range []string{tini, "dumb-init", "catatonit"} {
+	for _, name := range []string{"tini-static", "dumb-init", "catatonit"} {
 		if path, err := exec.LookPath(name); err == nil {
 			field = append(field, contender{name, []string{path, "--"}})
 		} else {

@@ -7,45 +7,33 @@ import (
 	"text/tabwriter"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/internal/tables"
 )
 
-// The quantities that are measured, by their names and units in the table.
-const (
-	wall     = "start-up, µs"             // the whole run of a command that does nothing
-	faults   = "page faults of /bin/true" // minor ones of the whole run
-	latency  = "signal, µs"               // from a signal to the command's answer
-	storm    = "storm of orphans, CPU ms" // of the init while it reaps them
-	paced    = "an orphan each 20 ms, CPU ms"
-	size     = "binary, kB"
-	rss      = "Rss, kB"
-	anon     = "anonymous memory, kB" // which comes from no file
-	threads  = "threads"
-	switches = "context switches a minute"        // of all threads
-	hold1    = "hold of 10 s, 1 000 open: CPU ms" // with so many connections
-	hold10   = "hold of 10 s, 10 000 open: CPU ms"
-	hold50   = "hold of 10 s, 50 000 open: CPU ms"
-)
-
-// figures are the rows of the table, with the promises: a figure of lameduck is at most so many times
-// as high as the reference's, or as a number without a reference. 0 is no promise.
-var figures = []struct {
-	figure, reference string
-	most              float64
-}{
-	{wall, tini, 3.2},
-	{faults, tini, 4.4},
-	{latency, tini, 1.8},
-	{storm, tini, 2},
-	{paced, tini, 2},
-	{size, "", 5000},
-	{rss, "", 0},
-	{anon, goer, 2.2},
-	{threads, "", 0},
-	{switches, "", 3},
-	{hold1, ss, 0.4},
-	{hold10, ss, 0.4},
-	{hold50, ss, 0.4},
-}
+// figures are what is measured: a key, the name and unit in the table, and the promise: a figure of
+// lameduck is at most so many times as high as that of a contender, or as a number without one;
+// 0 is no promise.
+const figures = `
+	start    | start-up, µs                     | tini-static  | 3.2
+	# minor ones of the whole run
+	faults   | page faults of /bin/true         | tini-static  | 4.4
+	# from a signal to the command's answer
+	latency  | signal, µs                       | tini-static  | 1.8
+	# of the init while it reaps them
+	storm    | storm of orphans, CPU ms         | tini-static  | 2
+	paced    | an orphan each 20 ms, CPU ms     | tini-static  | 2
+	size     | binary, kB                       |              | 5000
+	rss      | Rss, kB                          |              | 0
+	# which comes from no file
+	anon     | anonymous memory, kB             | go           | 2.2
+	threads  | threads                          |              | 0
+	# of all threads
+	switches | context switches a minute        |              | 3
+	# with so many connections
+	1000     | hold of 10 s, 1 000 open: CPU ms  | ss           | 0.4
+	10000    | hold of 10 s, 10 000 open: CPU ms | ss           | 0.4
+	50000    | hold of 10 s, 50 000 open: CPU ms | ss           | 0.4
+`
 
 // print prints the medians of what was measured, and fails if a budget is missed.
 func (b *bench) print(names []string) {
@@ -55,22 +43,25 @@ func (b *bench) print(names []string) {
 	for _, name := range append(names, "lameduck's share", "budget") {
 		fmt.Fprintf(t, "%s\t", name)
 	}
-	for _, g := range figures {
-		found := b.median(g.figure, ours)
+	for _, g := range tables.Read[struct {
+		Key, Title, Reference string
+		Most                  float64
+	}](figures) {
+		found := b.median(g.Key, ours)
 		if math.IsNaN(found) {
 			continue
 		}
-		fmt.Fprintf(t, "\n%s\t", g.figure)
+		fmt.Fprintf(t, "\n%s\t", g.Title)
 		for _, name := range names {
-			fmt.Fprintf(t, "%s\t", format(b.median(g.figure, name)))
+			fmt.Fprintf(t, "%s\t", format(b.median(g.Key, name)))
 		}
-		if g.reference != "" {
-			found /= b.median(g.figure, g.reference)
+		if g.Reference != "" {
+			found /= b.median(g.Key, g.Reference)
 		}
-		if g.most > 0 {
-			fmt.Fprintf(t, "%s\t%v\t", format(found), g.most)
+		if g.Most > 0 {
+			fmt.Fprintf(t, "%s\t%v\t", format(found), g.Most)
 		}
-		if g.most > 0 && found > g.most {
+		if g.Most > 0 && found > g.Most {
 			fmt.Fprint(t, "MISSED\t")
 			missed++
 		}

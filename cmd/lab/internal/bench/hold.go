@@ -74,8 +74,9 @@ func (b *bench) holds(lameduck string) {
 	must.Do(exec.Command("ip", "address", "add", "10.0.0.1/8", "dev", "lo").Run())
 	c := &crowd{TCPListener: must.Get(net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}))}
 	length := 10 * time.Second / time.Duration(b.less)
-	measure := func(what string, connections int) {
+	measure := func(connections int) {
 		c.grow(connections)
+		what := strconv.Itoa(connections)
 		turns(b, 5, []string{ss, ours}, func(name string) {
 			if name == ours {
 				h := c.hold(lameduck)
@@ -90,9 +91,9 @@ func (b *bench) holds(lameduck string) {
 			b.add(what, name, micro(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())/1000*perTenSeconds)
 		})
 	}
-	measure(hold1, 1000)
-	measure(hold10, 10_000)
+	measure(1000)
+	measure(10_000)
 	if b.less == 1 {
-		measure(hold50, 50_000)
+		measure(50_000)
 	}
 }

@@ -27,11 +27,11 @@ func (c contender) run(command ...string) (took time.Duration, usage unix.Rusage
 func (b *bench) start(field []contender, nothing string) {
 	turns(b, 1000/b.less, field, func(c contender) {
 		took, _ := c.run(nothing)
-		b.add(wall, c.name, micro(took))
+		b.add("start", c.name, micro(took))
 	})
 	turns(b, 50/b.less, field, func(c contender) {
 		_, usage := c.run("/bin/true")
-		b.add(faults, c.name, float64(usage.Minflt))
+		b.add("faults", c.name, float64(usage.Minflt))
 	})
 }
 
@@ -57,7 +57,7 @@ func (b *bench) latency(field []contender, answer string) {
 			before := time.Now()
 			must.Do(unix.Kill(x.pid, unix.SIGUSR1))
 			x.hear()
-			b.add(latency, x.name, micro(time.Since(before)))
+			b.add("latency", x.name, micro(time.Since(before)))
 		})
 		for _, x := range boxes {
 			x.close()
@@ -133,16 +133,16 @@ func (b *bench) idle(field []contender) {
 	time.Sleep(settle)
 	before := map[int]float64{}
 	for _, x := range boxes {
-		b.add(rss, x.name, sum(x.pid, "smaps_rollup", "Rss"))
-		b.add(anon, x.name, sum(x.pid, "smaps_rollup", "Anonymous"))
-		b.add(threads, x.name, sum(x.pid, "status", "Threads"))
-		b.add(size, x.name, float64(must.Get(os.Stat(x.prefix[0])).Size())/1000)
+		b.add("rss", x.name, sum(x.pid, "smaps_rollup", "Rss"))
+		b.add("anon", x.name, sum(x.pid, "smaps_rollup", "Anonymous"))
+		b.add("threads", x.name, sum(x.pid, "status", "Threads"))
+		b.add("size", x.name, float64(must.Get(os.Stat(x.prefix[0])).Size())/1000)
 		before[x.pid] = switched(x.pid)
 	}
 	length := idleFor / time.Duration(b.less)
 	time.Sleep(length)
 	for _, x := range boxes {
-		b.add(switches, x.name, (switched(x.pid)-before[x.pid])/length.Minutes())
+		b.add("switches", x.name, (switched(x.pid)-before[x.pid])/length.Minutes())
 		x.close()
 	}
 }

@@ -29,10 +29,7 @@ func fake(t *testing.T, message, lost string) (read func(name string) string) {
 			t.Skip(err)
 		}
 	}
-	bin, err := filepath.Abs(here + "testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := must.Get(filepath.Abs(here + "testdata"))
 	dir := t.TempDir()
 	for name, value := range map[string]string{
 		"PATH": bin + ":" + os.Getenv("PATH"), "KUBECONFIG": "fake",

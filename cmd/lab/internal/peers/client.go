@@ -3,6 +3,7 @@
 package peers
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -54,7 +55,19 @@ func (c *Client) Open() (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.over(conn)
+	stream := &Stream{load.NewConn(conn)}
+	switch c.Protocol {
+	case "tcp", "mptcp", "udp":
+	case "tls", "tls-h2":
+		secure := tls.Client(conn, c.tls())
+		stream.Conn.Conn, stream.In = secure, bufio.NewReader(secure)
+		err = secure.Handshake()
+	case "websocket":
+		err = stream.Upgrade()
+	default:
+		err = fmt.Errorf("unknown protocol %q", c.Protocol)
+	}
+	return stream, err
 }
 
 // tls returns a client's configuration, with TLS 1.2 where the protocol says so.

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -59,29 +57,24 @@ func Missing(row *plays.Row) (lacking []string) {
 	if row.Sleep > 0 {
 		needs = append(needs, "tini")
 	}
-	const tun = "/dev/net/tun"
-	if row.Remote && unix.Access(tun, unix.R_OK|unix.W_OK) != nil {
-		lacking = append(lacking, tun)
+	if row.Remote {
+		needs = append(needs, "/dev/net/tun")
 	}
 	for _, p := range row.Plays {
 		if program, known := programs[p.Protocol]; known {
 			needs = append(needs, program.name, program.uses)
 		}
 	}
+	users, _ := os.ReadFile("/proc/self/uid_map")
+	rootAlone := strings.HasSuffix(string(users), " 1\n") // our user namespace has no other user
 	for _, need := range needs {
 		_, err := exec.LookPath(need)
 		files, _ := filepath.Glob(need)
-		if err != nil && len(files) == 0 && (need != "other-users" || !otherUsers()) {
+		if err != nil && len(files) == 0 && (need != "other-users" || rootAlone) {
 			lacking = append(lacking, need)
 		}
 	}
 	return lacking
-}
-
-// otherUsers reports that the user namespace has a further user than root.
-func otherUsers() bool {
-	users, _ := os.ReadFile("/proc/self/uid_map")
-	return !strings.HasSuffix(string(users), " 1\n")
 }
 
 // WriteCertificate writes a self-signed certificate and its key to a folder.

@@ -1,13 +1,10 @@
 package peers
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
@@ -17,22 +14,6 @@ import (
 
 // Stream is a connection over TCP or a protocol on top.
 type Stream struct{ *load.Conn }
-
-// over begins the client's protocol on a connection.
-func (c *Client) over(conn net.Conn) (*Stream, error) {
-	stream := &Stream{load.NewConn(conn)}
-	switch c.Protocol {
-	case "tcp", "mptcp", "udp":
-		return stream, nil
-	case "tls", "tls-h2":
-		secure := tls.Client(conn, c.tls())
-		stream.Conn.Conn, stream.In = secure, bufio.NewReader(secure)
-		return stream, secure.Handshake()
-	case "websocket":
-		return stream, stream.Upgrade()
-	}
-	return nil, fmt.Errorf("unknown protocol %q", c.Protocol)
-}
 
 // Take takes a step.
 func (c *Stream) Take(step plays.Step) (err error) {
@@ -47,7 +28,9 @@ func (c *Stream) Take(step plays.Step) (err error) {
 	case "answer":
 		err = c.Answer()
 	case "query":
-		_, err = c.Write(postgresQuery(arg))
+		// A message of PostgreSQL's frontend/backend protocol.
+		head := binary.BigEndian.AppendUint32([]byte("Q"), uint32(len(arg)+5))
+		_, err = fmt.Fprintf(c, "%s%s\x00", head, arg)
 	case "fastcgi":
 		_, err = c.Write(fastcgiRequest(0, arg))
 	case "fastcgi-kept":
@@ -76,12 +59,6 @@ func (c *Stream) expect(text string) error {
 		window = append(window[1:], b)
 	}
 	return nil
-}
-
-// postgresQuery returns a message of PostgreSQL's frontend/backend protocol.
-func postgresQuery(text string) []byte {
-	message := binary.BigEndian.AppendUint32([]byte("Q"), uint32(len(text)+5))
-	return append(append(message, text...), 0)
 }
 
 // fastcgiRequest returns a request for app.php in the working directory. The flag 1 keeps

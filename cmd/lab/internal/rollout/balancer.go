@@ -93,25 +93,22 @@ var haproxyModes = map[string]string{
 	"haproxy tcp":   "mode tcp",
 }
 
-// haproxy learns of each change through the runtime API.
+// haproxy learns of each change through the runtime API, whose answer is empty, or says that an address
+// changed.
 type haproxy struct{ *proxy }
 
 func (h *haproxy) set(r *replica, in bool) {
-	if !in {
-		h.say(r, "state maint")
-		return
+	changes := []string{"state maint"}
+	if in {
+		changes = []string{fmt.Sprintf("addr %s port %d", r.host, r.port), "state ready"}
 	}
-	h.say(r, fmt.Sprintf("addr %s port %d", r.host, r.port))
-	h.say(r, "state ready")
-}
-
-// say changes a server. The answer is empty, or says that an address changed.
-func (h *haproxy) say(r *replica, change string) {
-	conn := must.Get(net.Dial("unix", h.dir+"/s"))
-	defer conn.Close()
-	fmt.Fprintf(conn, "set server pods/s%d %s\n", r.slot, change)
-	answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
-	must.Be(answer == "" || strings.Contains(answer, "changed"), "haproxy answers %q", answer)
+	for _, change := range changes {
+		conn := must.Get(net.Dial("unix", h.dir+"/s"))
+		fmt.Fprintf(conn, "set server pods/s%d %s\n", r.slot, change)
+		answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
+		conn.Close()
+		must.Be(answer == "" || strings.Contains(answer, "changed"), "haproxy answers %q", answer)
+	}
 }
 
 // nginxConfig is for nginx as a balancer, and as a server.

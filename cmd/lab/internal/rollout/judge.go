@@ -14,6 +14,9 @@ type claim struct {
 	Quick                               string // servers
 }
 
+// byChance requests are no proof of a share: a short run has few stops.
+const byChance = 2
+
 // judge prints the claims of claims.txt about what was played, and whether each holds.
 func (f findings) judge(out io.Writer) error {
 	broken := 0
@@ -32,7 +35,10 @@ func (f findings) judge(out io.Writer) error {
 		}
 		is, limit := p.figure(c.Figure), c.Number
 		if c.Other != "" {
-			limit = p.share(limit, c.Figure, than)
+			limit *= than.figure(c.Figure)
+			if c.Figure != "seconds" { // which is of one stop
+				limit = max(limit*float64(p.Stops)/float64(than.Stops), byChance)
+			}
 		}
 		holds := is <= limit
 		if c.Bound == "at least" {
@@ -64,15 +70,4 @@ func (p *part) figure(name string) float64 {
 		return float64(p.cut)
 	}
 	return p.Median / 1000
-}
-
-// share returns a share of a figure of as many stops of another contender. Up to byChance requests
-// are no proof: a short run has few stops.
-func (p *part) share(share float64, figure string, than *part) float64 {
-	const byChance = 2
-	share *= than.figure(figure)
-	if figure != "seconds" {
-		share = max(share*float64(p.Stops)/float64(than.Stops), byChance)
-	}
-	return share
 }

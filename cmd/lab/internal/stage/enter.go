@@ -42,7 +42,14 @@ func Parse(f *flag.FlagSet, args []string) (lameduck string) {
 func Enter(ctx context.Context, flags uintptr) (dir string) {
 	if dir := os.Getenv(env); dir != "" {
 		os.Unsetenv(env)
-		if must.Try(func() { prepare(flags) }) != nil {
+		err := must.Try(func() {
+			must.Do(namespaces.Up())             // lo
+			if flags&syscall.CLONE_NEWPID != 0 { // they have a proc(5) of their own
+				must.Do(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+				must.Do(unix.Mount("proc", "/proc", "proc", 0, ""))
+			}
+		})
+		if err != nil {
 			os.Exit(refused)
 		}
 		return dir
@@ -72,13 +79,4 @@ func Enter(ctx context.Context, flags uintptr) (dir string) {
 	}
 	must.Be(false, "cannot make namespaces: %w", err)
 	return ""
-}
-
-// prepare brings up lo, and mounts the proc(5) of new PID namespaces.
-func prepare(flags uintptr) {
-	must.Do(namespaces.Up())
-	if flags&syscall.CLONE_NEWPID != 0 {
-		must.Do(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
-		must.Do(unix.Mount("proc", "/proc", "proc", 0, ""))
-	}
 }

@@ -59,10 +59,7 @@ func Start(cmd *exec.Cmd) *Program {
 	p.said = must.Get(os.CreateTemp("", "lab-"))
 	os.Remove(p.said.Name())
 	must.Do(p.said.Chmod(0o666))
-	if cmd.Stdout == nil {
-		cmd.Stdout = p.said
-	}
-	cmd.Stderr = p.said
+	cmd.Stdout, cmd.Stderr = p.said, p.said
 	must.Do(cmd.Start())
 	go func() {
 		cmd.Wait()

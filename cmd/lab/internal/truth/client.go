@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +29,8 @@ type client struct {
 
 // client returns the next client of a play.
 func (t *trial) client(p *play) *client {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.clients++
-	addr := net.IPv4(10, 8, byte(t.clients>>8), byte(t.clients))
+	n := t.clients.Add(1)
+	addr := net.IPv4(10, 8, byte(n>>8), byte(n))
 	if p.Peer != 0 {
 		addr = net.IPv4(10, 8, 255, byte(p.Peer))
 	}
@@ -76,37 +75,38 @@ func (c *client) take(link peers.Link, steps []plays.Step, r request) (err error
 		"NAME", r.name, "ADDRESS", c.addr.String())
 	for _, step := range steps {
 		step.Arg = words.Replace(step.Arg)
-		if err = c.step(link, step); err != nil {
+		if err = must.Try(func() { c.step(link, step) }); err != nil {
 			return err
 		}
-		if !c.p.Aside && !c.p.Pool && counts(step) {
-			c.t.answered()
+		if !c.p.Aside && !c.p.Pool && !slices.Contains([]string{"wait", "until", "close"}, step.Verb) {
+			c.t.mu.Lock()
+			c.t.last = max(c.t.last, time.Since(c.t.term)) // a moment that the hold should wait for
+			c.t.mu.Unlock()
 		}
 	}
 	return nil
 }
 
-// counts reports that the end of a step is a moment that the hold should wait for.
-func counts(s plays.Step) bool { return s.Verb != "wait" && s.Verb != "until" && s.Verb != "close" }
-
-func (c *client) step(link peers.Link, step plays.Step) error {
+func (c *client) step(link peers.Link, step plays.Step) {
+	t := c.t
 	switch step.Verb {
 	case "wait":
-		c.t.sleep(plays.Duration(step.Arg))
+		t.sleep(plays.Duration(step.Arg))
 	case "until":
-		c.t.wait(plays.Duration(step.Arg))
+		t.wait(plays.Duration(step.Arg))
 	case "run":
-		return must.Try(func() { stage.Shell(step.Arg) })
+		stage.Shell(step.Arg)
 	case "ingress":
-		return must.Try(func() { c.t.ingress(step.Arg) })
+		t.ingress(step.Arg)
 	case "signal":
-		return c.t.signal(step.Arg)
+		if !t.server.HasGone() {
+			must.Do(t.server.Process.Signal(unix.SignalNum("SIG" + step.Arg)))
+		}
 	case "syn":
-		return must.Try(c.syn)
+		c.syn()
 	default:
-		return link.Take(step)
+		must.Do(link.Take(step))
 	}
-	return nil
 }
 
 // dial connects from the client's address. The method suits http.Transport.
@@ -116,20 +116,17 @@ func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) 
 		d.LocalAddr = &net.UDPAddr{IP: c.addr}
 	}
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
-	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, c.server()) }
-	if c.only != nil {
-		return c.only.dial(connect)
+	if c.only != nil && c.only.used.Swap(true) {
+		return nil, errClosed
 	}
-	conn, err := connect()
-	c.t.hold(conn)
+	conn, err := d.DialContext(ctx, network, c.server())
+	if c.only != nil && err == nil {
+		c.only.conn.Store(&conn)
+	}
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	c.t.held = append(c.t.held, conn) // the garbage collector would close it
 	return conn, err
-}
-
-// hold keeps a connection from the garbage collector, which would close it.
-func (t *trial) hold(conn net.Conn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.held = append(t.held, conn)
 }
 
 // syn sends a SYN from an address that no host has: the server's SYN-ACK gets no answer,
@@ -144,12 +141,4 @@ func (c *client) syn() {
 	time.Sleep(100 * ms)
 	_, err := unix.Getpeername(fd)
 	must.Be(err != nil, "a SYN from nowhere was answered")
-}
-
-// signal sends a further signal to lameduck, unless lameduck has exited.
-func (t *trial) signal(name string) error {
-	if t.server.HasGone() {
-		return nil
-	}
-	return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 }

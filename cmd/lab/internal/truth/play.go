@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -31,36 +32,22 @@ func (p *play) run(t *trial) {
 }
 
 func (p *play) runClient(c *client, i int, all *sync.WaitGroup) {
+	open := c.open
 	if !p.Renewed {
-		open := c.t.labelled(p.Label, sync.OnceValues(c.open))
-		for moment := range p.Moments(i) {
-			here := c.t.wait(moment)
-			if !c.play(open) || !here {
-				return
-			}
+		open = sync.OnceValues(c.open)
+		if p.Label != "" {
+			first, _ := c.t.links.LoadOrStore(p.Label, open) // the first play decides
+			open = first.(func() (peers.Link, error))
 		}
-		return
 	}
 	for moment := range p.Moments(i) {
-		if !c.t.wait(moment) {
-			c.play(c.open)
+		here := c.t.wait(moment)
+		if here && p.Renewed {
+			all.Go(func() { c.play(open) })
+		} else if !c.play(open) || !here {
 			return
 		}
-		all.Go(func() { c.play(c.open) })
 	}
-}
-
-// labelled returns what opens the connection of a label: the first play decides.
-func (t *trial) labelled(label string, open func() (peers.Link, error)) func() (peers.Link, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.links[label]; known != nil {
-		return known
-	}
-	if label != "" {
-		t.links[label] = open
-	}
-	return open
 }
 
 // play takes the steps once on a connection, and notes how they went.
@@ -71,10 +58,10 @@ func (c *client) play(open func() (peers.Link, error)) bool {
 	}
 	switch {
 	case err == nil:
-	case c.p.Aside:
-		c.t.spare(err)
-	default:
+	case !c.p.Aside:
 		c.t.lose(loss{Error: err.Error()})
+	case c.t.sleep(3 * s): // such a request may be cut when the server goes, but must not fail before
+		c.t.check(fmt.Errorf("a request failed while the server ran: %w", err))
 	}
 	return err == nil
 }

@@ -127,15 +127,33 @@ func (c *client) request(r request) error {
 	return err
 }
 
+// raceLimit is the longest time from a request to a failure by the race, in which the
+// server closes an idle connection while a request is on the way. The race takes a round
+// trip at most, and longer on a busy machine. Servers that cut requests in progress also
+// cut requests of 300 ms, half of them later than the limit.
+const raceLimit = 150 * ms
+
 // use makes a request that counts if it is lost, and reports whether the connection may be used
 // again. The answer does not decide when the signal is due.
 func (c *client) use() bool {
-	r := request{c.t.nextName(), c.p.randomThink()}
+	t := c.t
+	r := request{fmt.Sprint("order", t.named.Add(1)), c.p.randomThink()}
 	began := time.Now()
 	err := c.request(r)
-	isClosed := err != nil && strings.Contains(err.Error(), errClosed.Error()) // gRPC does not wrap
-	if !isClosed || time.Now().Before(c.t.term) {
-		c.t.noteKept(r.name, time.Since(began), err)
+	took, early := time.Since(began), time.Now().Before(t.term)
+	switch {
+	case err == nil:
+	case early:
+		t.check(fmt.Errorf("a request failed before TERM: %w", err))
+	case strings.Contains(err.Error(), errClosed.Error()): // gRPC does not wrap
+		return false
+	default:
+		t.lose(loss{Name: r.name, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: t.c.Race && took < raceLimit})
+	}
+	if !early {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.Requests++
 	}
 	return err == nil
 }
@@ -159,18 +177,6 @@ type onlyConn struct {
 	conn atomic.Pointer[net.Conn]
 }
 
-// dial connects. Calls after the first fail with errClosed.
-func (o *onlyConn) dial(connect func() (net.Conn, error)) (net.Conn, error) {
-	if o.used.Swap(true) {
-		return nil, errClosed
-	}
-	conn, err := connect()
-	if err == nil {
-		o.conn.Store(&conn)
-	}
-	return conn, err
-}
-
 // ended reports that the server has ended the connection.
 func (o *onlyConn) ended() bool {
 	if o == nil || o.conn.Load() == nil {
@@ -178,26 +184,4 @@ func (o *onlyConn) ended() bool {
 	}
 	n, err := load.Peek(*o.conn.Load())
 	return n == 0 && !errors.Is(err, unix.EAGAIN)
-}
-
-// raceLimit is the longest time from a request to a failure by the race, in which the
-// server closes an idle connection while a request is on the way. The race takes a round
-// trip at most, and longer on a busy machine. Servers that cut requests in progress also
-// cut requests of 300 ms, half of them later than the limit.
-const raceLimit = 150 * ms
-
-// noteKept counts a request of a pool, by duration and error.
-func (t *trial) noteKept(name string, took time.Duration, err error) {
-	early := time.Now().Before(t.term)
-	switch {
-	case err != nil && early:
-		t.check(fmt.Errorf("a request failed before TERM: %w", err))
-	case err != nil:
-		t.lose(loss{Name: name, Error: fmt.Sprintf("after %v: %v", took.Round(ms), err), Raced: t.c.Race && took < raceLimit})
-	}
-	if !early {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.Requests++
-	}
 }

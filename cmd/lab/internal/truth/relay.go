@@ -3,6 +3,7 @@ package truth
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,15 @@ const tunDevice = "/dev/net/tun"
 func openRelay(network *os.File, delay time.Duration) {
 	here := openTUN()
 	var there *os.File
-	must.Do(inNetwork(network, func() { there = openTUN() }))
+	opened := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		opened <- must.Try(func() {
+			must.Do(unix.Setns(int(network.Fd()), unix.CLONE_NEWNET))
+			there = openTUN()
+		})
+	}()
+	must.Do(<-opened)
 	go forward(here, there, delay)
 	go forward(there, here, delay)
 }

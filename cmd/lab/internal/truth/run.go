@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
@@ -19,16 +21,17 @@ import (
 
 // Run plays the cases of args, and writes to out when the holds have ended.
 func Run(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "truth", plays.Table(), args, func(rows []*row, quick bool) { printEnded(out, rows, quick) })
+	run(ctx, "truth", plays.Table(), args, out, printEnded)
 }
 
 // Kept plays the cases of lab kept, and writes to out what was lost.
 func Kept(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "kept", plays.Kept(), args, func(rows []*row, _ bool) { printLost(out, rows) })
+	run(ctx, "kept", plays.Kept(), args, out, printLost)
 }
 
-// run plays the cases that the arguments of a command choose.
-func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool)) {
+// run plays the cases that the arguments of a command choose, and prints what became of them.
+func run(ctx context.Context, command string, cases []plays.Row, args []string, out io.Writer,
+	print func(out io.Writer, rows []*row, quick bool)) {
 	match := regexp.MustCompile("")
 	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	repeat := f.Int("n", 3, "trials of each case")
@@ -36,14 +39,17 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 		"the selection of make test: each case once, a wrong one four times more, and most of the five decide")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
 	lameduck := stage.Parse(f, args)
+	chosen := slices.DeleteFunc(cases, func(c plays.Row) bool { return !match.MatchString(c.Name) || *quick && !c.Quick })
+	must.Be(len(chosen) > 0, "no case has such a name: see the tables in internal/plays")
+	dir := stage.Enter(ctx, stage.All)
 	var rows []*row
-	for i := range cases {
-		if c := &cases[i]; match.MatchString(c.Name) && (c.Quick || !*quick) {
-			rows = append(rows, &row{Row: c})
+	for _, c := range chosen {
+		if lacking := peers.Missing(&c); len(lacking) > 0 {
+			fmt.Fprintf(os.Stderr, "lab: %s is skipped: no %s\n", c.Name, strings.Join(lacking, ", "))
+		} else {
+			rows = append(rows, &row{Row: &c})
 		}
 	}
-	must.Be(len(rows) > 0, "no case has such a name: see the tables in internal/plays")
-	dir := stage.Enter(ctx, stage.All)
 	// Servers that run as another user may not see the folders of the programs.
 	stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), dir)
 	sch := &scheduler{dir: dir, repeat: *repeat}
@@ -52,14 +58,14 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	}
 	sch.play(ctx, rows)
 	must.Do(ctx.Err())
-	print(rows, *quick)
+	print(out, rows, *quick)
 }
 
 // Play plays one trial: args are the name of a case, and a folder.
 func Play(args []string) {
 	c := plays.Find(args[0])
 	must.Be(c != nil, "no case %q", args[0])
-	t := &trial{c: c, dir: args[1], links: map[string]func() (peers.Link, error){}}
+	t := &trial{c: c, dir: args[1]}
 	machine := &stalls{}
 	go machine.watch(c)
 	err := t.play()

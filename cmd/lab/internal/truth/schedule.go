@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -19,9 +18,8 @@ import (
 type row struct {
 	*plays.Row
 	results []*result
-	broken  []string // the errors of trials that could not be played
-	again   int      // trials that were played again because of a stall
-	lacking []string // the case is left out
+	broken  int // trials that could not be played
+	again   int // trials that were played again because of a stall
 }
 
 const stagger = 50 * ms
@@ -39,8 +37,7 @@ func (sch *scheduler) play(ctx context.Context, rows []*row) {
 	for _, precise := range []bool{false, true} {
 		var jobs []*row
 		for _, r := range rows {
-			r.lacking = peers.Missing(r.Row)
-			if r.Precise == precise && len(r.lacking) == 0 {
+			if r.Precise == precise {
 				jobs = append(jobs, slices.Repeat([]*row{r}, sch.repeat)...)
 			}
 		}
@@ -68,7 +65,8 @@ func (sch *scheduler) playRow(ctx context.Context, r *row) {
 	defer sch.mu.Unlock()
 	r.again += again
 	if found.Err != "" {
-		r.broken = append(r.broken, found.Err)
+		r.broken++
+		fmt.Fprintf(os.Stderr, "lab: a trial of %s could not be played: %s\n", r.Name, found.Err)
 	} else {
 		r.results = append(r.results, found)
 	}

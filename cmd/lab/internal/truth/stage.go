@@ -6,11 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
@@ -34,8 +31,8 @@ const (
 func (t *trial) launch() {
 	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
 	must.Do(os.Chmod(t.terminationLog(), 0o666)) // lameduck may be another user
-	lameduck := []string{filepath.Dir(t.dir) + "/lameduck", "--log-format=json", "--termination-log=" + t.terminationLog()}
-	init := append(lameduck, t.c.Arguments()...)
+	init := append([]string{filepath.Dir(t.dir) + "/lameduck", "--log-format=json",
+		"--termination-log=" + t.terminationLog()}, t.c.Arguments()...)
 	if t.c.Sleep > 0 {
 		init = []string{"tini"}
 	}
@@ -51,21 +48,17 @@ func (t *trial) launch() {
 	t.server.Link(netDevice, clientEnd, peers.ServerEnd.String(), connect)
 	stage.Shell(addresses, peers.ServerEnd.String())
 	if t.c.Lag > 0 {
-		t.launchOther()
+		server := t.c.Server
+		if slices.Contains([]string{"nginx", "haproxy", "nghttpx"}, server[0]) {
+			server = []string{"lab", "http"}
+		}
+		t.other = t.start(t.dir+"/other", clientEnd, stage.Init, nil, server)
+		t.other.Await(context.Background(), clientEnd, plays.Port)
+		t.aim(peers.ServerEnd.String())
 	} else {
 		peers.ServeUpstream(upstream)
 	}
 	t.server.Await(context.Background(), peers.ServerEnd.String(), plays.Port)
-}
-
-func (t *trial) launchOther() {
-	server := t.c.Server
-	if slices.Contains([]string{"nginx", "haproxy", "nghttpx"}, server[0]) {
-		server = []string{"lab", "http"}
-	}
-	t.other = t.start(t.dir+"/other", clientEnd, stage.Init, nil, server)
-	t.other.Await(context.Background(), clientEnd, plays.Port)
-	t.aim(peers.ServerEnd.String())
 }
 
 // ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
@@ -82,28 +75,22 @@ func (t *trial) ingress(word string) {
 func (t *trial) start(dir, host string, command func(context.Context, ...string) *exec.Cmd, init, server []string) *stage.Program {
 	must.Do(os.MkdirAll(dir, 0o755))
 	peers.WriteCertificate(dir)
-	shared := filepath.Dir(t.dir)
-	variables := []string{"HOME=" + dir, "LAB=" + shared + "/lab", "HOST=" + host, "UPSTREAM=" + t.upstream(),
-		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port)}
+	programs := filepath.Dir(t.dir)
+	shared, behind := programs, upstream
 	words := append(init, peers.Script(server)...)
+	if t.c.Lag > 0 {
+		behind = fmt.Sprintf("%s:%d", clientEnd, plays.Port)
+	}
 	if t.c.Unprivileged {
 		shared = t.dir
-		must.Do(os.Chown(dir, nobody, nobody))
+		must.Do(os.Chown(dir, 65534, 65534))
 		words = append(strings.Fields("setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all"), words...)
 	}
 	cmd := command(context.Background(), words...)
 	cmd.Dir = dir
-	cmd.Env = append(append(cmd.Env, variables...), "SHARED="+shared)
+	cmd.Env = append(cmd.Env, "HOME="+dir, "LAB="+programs+"/lab", "HOST="+host, "UPSTREAM="+behind, "SHARED="+shared,
+		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port))
 	return stage.Start(cmd)
-}
-
-const nobody = 65534
-
-func (t *trial) upstream() string {
-	if t.c.Lag > 0 {
-		return fmt.Sprintf("%s:%d", clientEnd, plays.Port)
-	}
-	return upstream
 }
 
 // aim sends new connections of pools to a server. Programs read a file as in hosts(5).
@@ -121,16 +108,3 @@ ip link set lo up
 echo 0 >/proc/sys/net/ipv4/ip_forward
 ip route add default via "$1"
 ip route add local 10.8.0.0/16 dev lo`
-
-// inNetwork calls f on a thread in a network namespace.
-func inNetwork(network *os.File, f func()) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		done <- must.Try(func() {
-			must.Do(unix.Setns(int(network.Fd()), unix.CLONE_NEWNET))
-			f()
-		})
-	}()
-	return <-done
-}

@@ -8,16 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
 // without a row, there or in the table of lab kept, and the leads of the quick selection.
 func TestTable(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/how-long.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../../docs/how-long.md"))
 	limits := strings.Join(strings.Fields(string(page)), " ")
 	names, used := map[string]bool{}, map[string]bool{}
 	for _, c := range plays.Table() {
@@ -64,10 +62,7 @@ func TestTable(t *testing.T) {
 // TestKept checks the rows against the table of kept connections in docs/presets.md: each
 // server with "yes" has a row as proof, and no row shows that another closes them.
 func TestKept(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/presets.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../../docs/presets.md"))
 	_, text, _ := strings.Cut(string(page), "| server | closes kept connections |")
 	text, _, _ = strings.Cut(text, "\n\n")
 	shown := map[string]bool{}
@@ -120,7 +115,8 @@ func TestMissed(t *testing.T) {
 
 // TestJudge compares losses with what the servers have printed, and with what a race allows.
 func TestJudge(t *testing.T) {
-	kept := &trial{c: &plays.Row{Lag: s}, named: 3}
+	kept := &trial{c: &plays.Row{Lag: s}}
+	kept.named.Store(3)
 	kept.Losses = []loss{{Name: "order1"}, {Name: "order2"}}
 	err := kept.judge("order1\nserved order3 order3\n")
 	if err != nil || kept.Lost != 2 || kept.Twice != 1 || !kept.Losses[0].Begun || kept.Losses[1].Begun {

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
@@ -32,12 +31,13 @@ type trial struct {
 	term   time.Time      // when TERM is planned: the zero of all plays.Moments
 	sent   time.Time      // when TERM was sent
 
-	mu      sync.Mutex // guards the rest
-	clients int
-	links   map[string]func() (peers.Link, error) // by label
-	held    []net.Conn                            // of all clients
-	last    time.Duration                         // when the last answer came
-	named   int                                   // requests with names
+	clients atomic.Int32
+	named   atomic.Int32 // requests with names
+	links   sync.Map     // what opens them, by label
+
+	mu   sync.Mutex    // guards the rest
+	held []net.Conn    // of all clients
+	last time.Duration // when the last answer came
 	result
 	err error // the first of the script
 }
@@ -74,21 +74,7 @@ func (t *trial) sleep(d time.Duration) bool {
 	}
 }
 
-// answered notes a moment that the hold should wait for.
-func (t *trial) answered() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = max(t.last, time.Since(t.term))
-}
-
-// nextName returns the name of a request.
-func (t *trial) nextName() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.named++
-	return fmt.Sprint("order", t.named)
-}
-
+// names matches the names of requests.
 var names = regexp.MustCompile(`\border\d+\b`)
 
 // lose notes a lost request.
@@ -104,14 +90,6 @@ func (t *trial) check(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.err = cmp.Or(t.err, err)
-}
-
-// spare notes the error of a request that does not count, unless the server goes: such a
-// request may be cut, but must not fail before.
-func (t *trial) spare(err error) {
-	if t.sleep(3 * s) {
-		t.check(fmt.Errorf("a request failed while the server ran: %w", err))
-	}
 }
 
 // play runs the plays and returns when lameduck has exited or was killed.
@@ -260,8 +238,8 @@ func (t *trial) judge(printed string) error {
 			t.Twice++
 		}
 	}
-	if t.c.Lag > 0 && len(begun) < t.named/2 {
-		return fmt.Errorf("of %d requests the servers have begun %d", t.named, len(begun))
+	if named := int(t.named.Load()); t.c.Lag > 0 && len(begun) < named/2 {
+		return fmt.Errorf("of %d requests the servers have begun %d", named, len(begun))
 	}
 	for i := range t.Losses {
 		l := &t.Losses[i]
