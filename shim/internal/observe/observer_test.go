@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -94,29 +95,29 @@ func TestObserverReturns(t *testing.T) {
 // that arrived meanwhile count; connections that the next sample shows are not new.
 func TestObserverFailsOnce(t *testing.T) {
 	s, f, e := fakeSampler()
-	for i, sample := range []struct {
-		err      error
-		ended    int // connections
-		after    time.Duration
-		state    stop.TrafficState
-		accepted int
-	}{
-		{nil, 0, 0, stop.Busy, 0},
-		{nil, 0, usual.QuietFor, stop.ConditionMet, 0},
-		{unix.ENOBUFS, 1, usual.QuietFor, stop.Busy, 1},
-		{nil, 0, usual.QuietFor, stop.Busy, 1},
-		{unix.ENOBUFS, 0, usual.QuietFor, stop.Busy, 1},
-		{unix.ENOBUFS, 0, usual.QuietFor, stop.Busy, 1},
-		{nil, 0, 20 * usual.QuietFor, stop.ConditionMet, 1},
-	} {
-		failed := sample.err != nil
-		f.errs, f.sockets, e.ended = nil, []tcp.Socket{kept(99)}, sample.ended
-		if failed {
-			f.errs, f.sockets = []error{sample.err}, nil
+	for i, sample := range tables.Read[struct {
+		Dumps string
+		Ended int // connections
+		After time.Duration
+		Found string
+	}](`
+		# a dump | connections ended | after the trigger | the state and the connections accepted
+		works | 0 | 0s  | busy 0
+		works | 0 | 3s  | met 0
+		fails | 1 | 3s  | busy 1
+		works | 0 | 3s  | busy 1
+		fails | 0 | 3s  | busy 1
+		fails | 0 | 3s  | busy 1
+		works | 0 | 60s | met 1
+	`) {
+		fails := sample.Dumps == "fails"
+		f.errs, f.sockets, e.ended = nil, []tcp.Socket{kept(99)}, sample.Ended
+		if fails {
+			f.errs, f.sockets = []error{unix.ENOBUFS}, nil
 		}
-		s.take(trigger.Add(sample.after))
+		s.take(trigger.Add(sample.After))
 		got := s.snapshot
-		if got.State != sample.state || got.Accepted != sample.accepted || got.Requests.Stale != failed {
+		if fmt.Sprint(got.State, got.Accepted) != sample.Found || got.Requests.Stale != fails {
 			t.Errorf("sample %d: %+v, want %+v", i, got, sample)
 		}
 		if got.Observer != SockDiag || got.Trouble != "" || e.closed {
