@@ -109,10 +109,7 @@ func (s *sink) want(t *testing.T, lines ...string) {
 	for _, want := range lines {
 		got := "\n"
 		for got == "\n" {
-			var err error
-			if got, err = s.text.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			got = testutil.Must(s.text.ReadString('\n'))
 		}
 		if got != want+"\n" {
 			t.Errorf("got %.100q, want %.100q", got, want)

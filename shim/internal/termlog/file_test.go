@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ func TestTerminationLog(t *testing.T) {
 		})
 	}
 	for _, cells := range tables.Rows(logTests) {
-		path := filepath.Join(t.TempDir(), "log")
+		path := t.TempDir() + "/log"
 		testutil.WriteFile(t, path, expand(cells[1]))
 		log := newFile(path)
 		over := testutil.Must(os.OpenFile(path, os.O_WRONLY, 0))
@@ -83,10 +82,8 @@ func read(path string) string { return string(testutil.Must(os.ReadFile(path))) 
 // if the user gave the path, and ignored otherwise.
 func TestTerminationLogNowhere(t *testing.T) {
 	dir := t.TempDir()
-	fifo, fresh := filepath.Join(dir, "fifo"), filepath.Join(dir, "fresh")
-	if err := unix.Mkfifo(fifo, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fifo, fresh := dir+"/fifo", dir+"/fresh"
+	testutil.Must(0, unix.Mkfifo(fifo, 0o644))
 	for path, why := range map[string]string{
 		dir: "is a directory", fifo: "not a regular file", "/dev/full": "not a regular file",
 		dir + "/no/such/dir": "no such file", fresh: "<nil>",
@@ -157,23 +154,26 @@ func TestTerminationLogPlanted(t *testing.T) {
 // TestTerminationLogFull: on a full disk the file stays as before, and removed text leaves
 // room.
 func TestTerminationLogFull(t *testing.T) {
-	testutil.OnTmpfs(t, "nr_blocks=2,mode=755", func(dir string) {
-		log := newFile(dir + "/log")
-		write := func(text, want string, wantErr error) {
-			if err := log.write(text); err != wantErr || read(log.path) != want {
-				t.Errorf("%v, and the file is %q", err, read(log.path))
-			}
+	netns.Need(t)
+	dir := t.TempDir()
+	testutil.Must(0, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")) // in the mount namespace of TestMain
+	testutil.Must(0, unix.Mount("tmpfs", dir, "tmpfs", 0, "nr_blocks=2,mode=755"))
+	defer unix.Unmount(dir, 0)
+	log := newFile(dir + "/log")
+	write := func(text, want string, wantErr error) {
+		if err := log.write(text); err != wantErr || read(log.path) != want {
+			t.Errorf("%v, and the file is %q", err, read(log.path))
 		}
-		fill := func() { os.WriteFile(dir+"/fill", make([]byte, 3*os.Getpagesize()), 0o644) }
-		write("", "", nil)
-		fill()
-		write("text", "", unix.ENOSPC)
-		write("text", "", unix.ENOSPC)
-		os.Remove(dir + "/fill")
-		write("text", "text\n", nil)
-		fill()
-		write("text", "text\n", nil)
-	})
+	}
+	fill := func() { os.WriteFile(dir+"/fill", make([]byte, 3*os.Getpagesize()), 0o644) }
+	write("", "", nil)
+	fill()
+	write("text", "", unix.ENOSPC)
+	write("text", "", unix.ENOSPC)
+	os.Remove(dir + "/fill")
+	write("text", "text\n", nil)
+	fill()
+	write("text", "text\n", nil)
 }
 
 // TestMain runs the tests in a mount namespace of their own.

@@ -6,15 +6,12 @@ package testutil
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // Patience is the longest time that a handshake may take. A test waits that long only if
@@ -119,34 +116,4 @@ func deny(flags uintptr, number uint32, errno unix.Errno, args []Word) error {
 		return errno
 	}
 	return nil
-}
-
-// OnTmpfs runs a test on a tmpfs in a new mount namespace. The options are
-// the mount options of tmpfs(5).
-func OnTmpfs(t *testing.T, options string, test func(dir string)) {
-	t.Helper()
-	netns.Need(t)
-	dir := t.TempDir()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and the namespace with the thread
-		if err := mountTmpfs(dir, options); err != nil {
-			t.Error(err)
-			return
-		}
-		test(dir)
-	}()
-	<-done
-}
-
-// mountTmpfs mounts a tmpfs on dir, visible only to the calling thread.
-func mountTmpfs(dir, options string) error {
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return err
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return err
-	}
-	return unix.Mount("tmpfs", dir, "tmpfs", 0, options)
 }
