@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
@@ -35,30 +33,23 @@ func TestNextRequest(t *testing.T) {
 	}
 }
 
-// TestClose: in mode Close the kernel refuses connections.
-func TestClose(t *testing.T) {
-	l := open(t, own)
-	l.start(t)
-	l.SetMode(check.Close)
-	testutil.Eventually(t, "connections are refused", func() bool { return refuses(l.addr) })
-}
-
 // TestLimits: which limit applies to a client, before and during a stop.
 func TestLimits(t *testing.T) {
 	l, _, _ := relayed(t)
 	l.stop()
 	const greeting, request, kept, end = 1, 2, 3, 4
 	l.limits = limits{greeting: greeting, request: request, kept: kept, end: end}
+	none, relayed := Talk{FD: -1}, Talk{connected: true}
 	for _, c := range []struct {
 		state        client
 		before, stop time.Duration
 	}{
-		{client{target: Talk{FD: -1}}, greeting, request},
+		{client{target: none}, greeting, request},
 		{client{}, request, request},
-		{client{target: Talk{connected: true}}, request, request},
-		{client{target: Talk{connected: true}, last: theClient}, kept, request},
-		{client{target: Talk{connected: true}, last: theCommand}, kept, end},
-		{client{target: Talk{FD: -1}, answered: true}, end, end},
+		{client{target: relayed}, request, request},
+		{client{target: relayed, last: theClient}, kept, request},
+		{client{target: relayed, last: theCommand}, kept, end},
+		{client{target: none, answered: true}, end, end},
 	} {
 		for mode, want := range []time.Duration{check.Pass: c.before, check.Fail: c.stop} {
 			l.SetMode(check.Mode(mode))

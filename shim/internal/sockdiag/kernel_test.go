@@ -44,13 +44,13 @@ func next(t *testing.T, e *Events, n int) (got []tcp.Socket, lost int) {
 	return got, lost
 }
 
-// listen returns a listener, with MPTCP if mptcp is true (the default in package net).
-func listen(t *testing.T, network, addr string, mptcp bool) *net.TCPListener {
+// listen returns a listener on all addresses, of IPv4 alone if the network is tcp4.
+func listen(t *testing.T, network string) *net.TCPListener {
 	t.Helper()
 	netns.Need(t)
 	var config net.ListenConfig
-	config.SetMultipathTCP(mptcp)
-	l := testutil.Must(config.Listen(t.Context(), network, addr))
+	config.SetMultipathTCP(false)
+	l := testutil.Must(config.Listen(t.Context(), network, ":0"))
 	t.Cleanup(func() { l.Close() })
 	return l.(*net.TCPListener)
 }
@@ -58,10 +58,9 @@ func listen(t *testing.T, network, addr string, mptcp bool) *net.TCPListener {
 func portOf(l net.Listener) uint16 { return uint16(l.Addr().(*net.TCPAddr).Port) }
 
 // pair returns both ends of a connection to l: the client has said "ping", and the server "answer".
-func pair(t *testing.T, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
+func pair(t *testing.T, l *net.TCPListener) (client, server *net.TCPConn) {
 	t.Helper()
-	to := netip.AddrPortFrom(netip.MustParseAddr(addr), portOf(l))
-	client = testutil.Must(net.Dial("tcp", to.String())).(*net.TCPConn)
+	client = testutil.Must(net.Dial("tcp", fmt.Sprint("127.0.0.1:", portOf(l)))).(*net.TCPConn)
 	server = testutil.Must(l.AcceptTCP())
 	t.Cleanup(func() {
 		client.Close()
