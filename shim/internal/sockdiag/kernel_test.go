@@ -1,9 +1,9 @@
 package sockdiag
 
 import (
+	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -76,7 +76,7 @@ func pair(t *testing.T, l *net.TCPListener) (client, server *net.TCPConn) {
 // closeOne makes and closes a connection, and returns the socket of the server.
 func closeOne(t *testing.T, l *net.TCPListener) tcp.Socket {
 	t.Helper()
-	client, server := pair(t, l, "127.0.0.1")
+	client, server := pair(t, l)
 	s := onFD(server, ReadSocket)
 	client.Close()
 	io.Copy(io.Discard, server)
@@ -99,12 +99,13 @@ func inode(fd int) (uint32, error) {
 }
 
 // TestDump: a dump shows a listener and a connection with the inodes of their descriptors, where
-// the listener is of MPTCP too: the kernel lists the TCP socket below. The descriptor of a
+// the listener is of MPTCP, as by default in package net, too: the kernel lists the TCP socket below. The descriptor of a
 // connection shows the same as the dump.
 func TestDump(t *testing.T) {
 	c := openConn(t)
-	l := listen(t, "tcp", "[::1]:0", true)
-	client, server := pair(t, l, "::1")
+	l := testutil.Must(net.Listen("tcp", ":0")).(*net.TCPListener)
+	defer l.Close()
+	client, server := pair(t, l)
 	testutil.Must(io.WriteString(client, "unread"))
 	testutil.Eventually(t, "received", func() bool { return onFD(server, ReadSocket).Unread == 6 })
 	for _, info := range []bool{false, true} {
@@ -133,7 +134,7 @@ func TestPorts(t *testing.T) {
 		var listeners []*net.TCPListener
 		var ports []uint16
 		for i := range 2 * n {
-			l := listen(t, []string{"tcp", "tcp4"}[i/2%2], ":0", false)
+			l := listen(t, []string{"tcp", "tcp4"}[i/2%2])
 			listeners = append(listeners, l)
 			if i%2 == 0 {
 				ports = append(ports, portOf(l), portOf(l))
@@ -171,7 +172,7 @@ func TestPorts(t *testing.T) {
 func TestManySockets(t *testing.T) {
 	c := openConn(t)
 	for range 300 {
-		listen(t, "tcp4", "127.0.0.1:0", false)
+		listen(t, "tcp4")
 	}
 	q := Query{States: AllStates, Info: true}
 	func() {
@@ -190,8 +191,8 @@ func TestManySockets(t *testing.T) {
 // TestNoCarrier: what our own device drops does not count as sent again, of data and of probes.
 func TestNoCarrier(t *testing.T) {
 	c := openConn(t)
-	l := listen(t, "tcp4", "127.0.0.1:0", false)
-	_, server := pair(t, l, "127.0.0.1")
+	l := listen(t, "tcp4")
+	_, server := pair(t, l)
 	tc := func(words string) {
 		if out, err := exec.Command("tc", strings.Fields(words)...).CombinedOutput(); err != nil {
 			t.Skipf("tc %s: %v: %s", words, err, out)
@@ -201,8 +202,8 @@ func TestNoCarrier(t *testing.T) {
 	testutil.Must(io.WriteString(server, "more"))
 	last := tcp.Socket{}
 	testutil.Eventually(t, "three tries", func() bool {
-		port := portOf(l)
-		c.Dump(Query{States: In(tcp.Established), Ports: tcp.Ports{port}, Info: true}, func(s *tcp.Socket) { last = *s })
+		q := Query{States: In(tcp.Established), Ports: tcp.Ports{portOf(l)}, Info: true}
+		c.Dump(q, func(s *tcp.Socket) { last = *s })
 		return last.Info.Sent >= 6+3*4 || last.Retries > 0
 	})
 	tc("qdisc del dev lo root")
@@ -235,7 +236,7 @@ func TestNetlinkSockets(t *testing.T) {
 // TestEvents: a connection that ends has one event, whoever closes first. The FIN of the peer does
 // not count as a byte, read or unread.
 func TestEvents(t *testing.T) {
-	l := listen(t, "tcp", ":0", false)
+	l := listen(t, "tcp")
 	e := openEvents(t, portOf(l))
 	for name, end := range map[string]func(client, server *net.TCPConn){
 		"client first": func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
@@ -247,7 +248,7 @@ func TestEvents(t *testing.T) {
 			client.Close()
 		},
 	} {
-		client, server := pair(t, l, "127.0.0.1")
+		client, server := pair(t, l)
 		cookie := onFD(server, ReadSocket).Cookie
 		remote := client.LocalAddr().(*net.TCPAddr).AddrPort()
 		end(client, server)
@@ -262,7 +263,7 @@ func TestEvents(t *testing.T) {
 // TestLost: if the receive buffer is full, Read returns how many events were lost, and later events
 // arrive.
 func TestLost(t *testing.T) {
-	l := listen(t, "tcp", ":0", false)
+	l := listen(t, "tcp")
 	e, all := openEvents(t, portOf(l)), openEvents(t, portOf(l))
 	unix.SetsockoptInt(e.FD(), unix.SOL_SOCKET, unix.SO_RCVBUF, 0) // the minimum
 	const many = 100
