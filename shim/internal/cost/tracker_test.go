@@ -24,17 +24,11 @@ type kernel struct {
 	traffic  *traffic.Tracker
 	now      time.Time
 	sockets  []tcp.Socket
-	closed   []closedSocket // since the latest sample
+	closed   []func() // which report the sockets closed since the latest sample
 	probes   []traffic.Pattern
 	rest     ledger.Rest
 	missed   bool
 	returned int // ports
-}
-
-// closedSocket is the event of a socket's end.
-type closedSocket struct {
-	tcp.Socket
-	at time.Time
 }
 
 const every = 50 * time.Millisecond
@@ -204,7 +198,8 @@ func (k *kernel) end(how string, cookies []int) {
 			}
 			s.State = tcp.Close
 			s.Inode = 0
-			k.closed = append(k.closed, closedSocket{s, k.now.Add(10 * time.Millisecond)})
+			at := k.now.Add(10 * time.Millisecond)
+			k.closed = append(k.closed, func() { k.ledger.Closed(&s, at, side(&s)) })
 		}
 		return ends
 	})
@@ -244,9 +239,8 @@ func side(s *tcp.Socket) ledger.Side {
 }
 
 func (k *kernel) readEvents() {
-	for i := range k.closed {
-		e := &k.closed[i]
-		k.ledger.Closed(&e.Socket, e.at, side(&e.Socket))
+	for _, report := range k.closed {
+		report()
 	}
 	k.closed = nil
 }

@@ -17,7 +17,8 @@ import (
 
 // TestObserverFallsBack: a source that fails during a sample is replaced at once by
 // /proc/net if the failure is permanent, and else after three samples in a row, which are
-// incomplete. Open connections are not new to the next source.
+// incomplete. Open connections are not new to the next source, which shows no requests. Without any source
+// nothing can be observed, and the reasons are named.
 func TestObserverFallsBack(t *testing.T) {
 	for err, incomplete := range map[error]int{
 		unix.EPERM: 0, unix.EACCES: 0, unix.ENOENT: 0, fmt.Errorf("cannot list IPv4 sockets: %w", unix.ETIMEDOUT): 0,
@@ -31,7 +32,7 @@ func TestObserverFallsBack(t *testing.T) {
 			s.take(trigger.Add(time.Duration(i+1) * time.Second))
 			got := s.snapshot
 			if i < incomplete {
-				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || e.closed {
+				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || !got.Requests.Stale || e.closed {
 					t.Errorf("%v, sample %d: %+v", err, i, got)
 				}
 				continue
@@ -39,9 +40,15 @@ func TestObserverFallsBack(t *testing.T) {
 			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || !e.closed || s.observer.events.reader != nil {
 				t.Errorf("%v, sample %d: %s, %s", err, i, got.Observer, got.Trouble)
 			}
-			if got.Open != 1 || got.Accepted != 0 || got.More {
-				t.Errorf("%v, sample %d: %+v", err, i, got.Sample)
+			if got.Open != 1 || got.Accepted != 0 || got.More || !got.Requests.Stale {
+				t.Errorf("%v, sample %d: %+v, requests %+v", err, i, got.Sample, got.Requests)
 			}
+		}
+		s.observer.source.root = "/no/such"
+		s.take(trigger)
+		trouble := "sock_diag: " + err.Error() + `; cannot open "/no/such/net/tcp": no such file or directory`
+		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != None || got.Trouble != trouble {
+			t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
 		}
 	}
 }
@@ -122,34 +129,6 @@ func TestObserverFailsOnce(t *testing.T) {
 		}
 		if got.Observer != SockDiag || got.Trouble != "" || e.closed {
 			t.Errorf("sample %d: %s, %s", i, got.Observer, got.Trouble)
-		}
-	}
-}
-
-// TestObserverUnobservable: without any source no condition holds, and the reasons are named.
-// Requests are known by sock_diag alone.
-func TestObserverUnobservable(t *testing.T) {
-	s, _, _ := fakeSampler()
-	const denied, denials = "sock_diag: denied", `sock_diag: denied; cannot open "/no/such/net/tcp": no such file or directory`
-	for _, step := range []struct {
-		change            func(o *Observer)
-		state             stop.TrafficState
-		observer, trouble string
-	}{
-		{func(o *Observer) {}, stop.ConditionMet, SockDiag, ""},
-		{func(o *Observer) { o.source.fallBack(errDenied) }, stop.ConditionMet, ProcNet, denied},
-		{func(o *Observer) { o.source.root = "/no/such" }, stop.Unobservable, None, denials},
-		{func(o *Observer) { o.source.root = "" }, stop.ConditionMet, ProcNet, denied},
-		{func(o *Observer) { o.scope.Ports, o.source = nil, source{conn: &fakeDumper{}} }, stop.NoListeners, "", ""},
-	} {
-		step.change(s.observer)
-		s.take(trigger.Add(usual.QuietFor))
-		got := s.snapshot
-		if got.State != step.state || got.Observer != step.observer || got.Trouble != step.trouble {
-			t.Errorf("%v by %q, %q; want %+v", got.State, got.Observer, got.Trouble, step)
-		}
-		if got.Requests.Stale != (step.observer != SockDiag) {
-			t.Errorf("%v by %q: %+v", got.State, got.Observer, got.Requests)
 		}
 	}
 }

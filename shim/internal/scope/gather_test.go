@@ -180,11 +180,3 @@ func TestGroups(t *testing.T) {
 		t.Errorf("no such group: %v, %v", ids, err)
 	}
 }
-
-// TestNoProc: without /proc no list is complete.
-func TestNoProc(t *testing.T) {
-	s := Decide(Gather(Query{Proc: procfs.Root(t.TempDir()), Cgroup: 5}))
-	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {
-		t.Errorf("%+v", s)
-	}
-}

@@ -1,7 +1,6 @@
 package sockdiag
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,26 +135,4 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%s: visited %v, %v; want %s, %v", cells[0], visited, err, cells[1], errs[cells[2]])
 		}
 	}
-}
-
-// TestRequest: the bytes of a request, without ports and with a run of ports.
-func TestRequest(t *testing.T) {
-	payload := make([]byte, unsafe.Sizeof(inetDiagReq{})-headerLen)
-	payload[0], payload[1], payload[2] = unix.AF_INET6, unix.IPPROTO_TCP, 2
-	native.PutUint32(payload[4:], 0x1ffe) // all states but 0
-	q := Query{States: AllStates, Info: true}
-	check := func(ports tcp.Ports) {
-		q.Ports = ports
-		want := encode(unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_REQUEST|unix.NLM_F_DUMP, payload)
-		if got := newRequest(nil, unix.AF_INET6, q); !bytes.Equal(got, want) {
-			t.Errorf("ports %v: % x\nwant % x", ports, got, want)
-		}
-	}
-	check(nil)
-	payload = native.AppendUint16(payload, 20)
-	payload = native.AppendUint16(payload, 1)
-	for _, operation := range [][3]uint16{{2, 8, 20}, {0, 0, 80}, {3, 8, 12}, {0, 0, 82}} {
-		payload = native.AppendUint16(append(payload, byte(operation[0]), byte(operation[1])), operation[2])
-	}
-	check(tcp.Ports{80, 81, 82})
 }
