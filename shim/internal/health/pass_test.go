@@ -109,7 +109,8 @@ func TestListen(t *testing.T) {
 // TestOpenFails: a target of another container.
 func TestOpenFails(t *testing.T) {
 	_, err := Open(to(netip.MustParseAddrPort("192.0.2.1:8080")), NewConns())
-	const want = "cannot pass health checks to 192.0.2.1:8080: not an address of this container; give :8080 for the port on loopback"
+	const want = "cannot pass health checks to 192.0.2.1:8080: not an address of this container; " +
+		"give :8080 for the port on loopback"
 	if fmt.Sprint(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -64,15 +64,6 @@ func TestEventsPaused(t *testing.T) {
 	e.pause()
 }
 
-// TestEventsUnfiltered: a reader whose filter cannot get a further port is closed.
-func TestEventsUnfiltered(t *testing.T) {
-	f := &fakeEvents{err: errDenied}
-	e := events{reader: f}
-	if e.setPorts(scope.Ports{80, 81}); e.reader != nil || !f.closed {
-		t.Error("events of the new port are filtered out")
-	}
-}
-
 // TestEventsWait: wait reads events as they arrive, in a burst from time to time, and returns in
 // time.
 func TestEventsWait(t *testing.T) {

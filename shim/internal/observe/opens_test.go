@@ -12,6 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
@@ -101,7 +102,8 @@ func describe(rest ledger.Rest) string {
 
 // TestLatePorts: a port opened after the trigger counts from the next listing on, for the
 // dump and for events. A port that is closed stays; a neighbor's port does not count, and its
-// connections are in the kernel's counters. With ports given, nothing is listed.
+// connections are in the kernel's counters. A reader
+// whose filter cannot get the port is closed. With ports given, nothing is listed.
 func TestLatePorts(t *testing.T) {
 	netns.Need(t)
 	s, f, e := fakeSampler(listenerOn(80, 50))
@@ -136,6 +138,10 @@ func TestLatePorts(t *testing.T) {
 		if o.opens.comparable != (cells[2] == "yes") {
 			t.Errorf("%q: comparable is %v", cells, o.opens.comparable)
 		}
+	}
+	e.err, f.sockets = errDenied, []tcp.Socket{listenerOn(95, 50)}
+	if o.FindLate(); o.events.reader != nil || !e.closed {
+		t.Error("events of a port that the filter leaves out are read")
 	}
 	o.query.Given = []uint16{80}
 	f.dumps = 0

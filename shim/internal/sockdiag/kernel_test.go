@@ -197,6 +197,9 @@ func TestManySockets(t *testing.T) {
 	if err := c.Dump(q, func(*tcp.Socket) { n++ }); err != nil || n < 300 {
 		t.Errorf("%d sockets, %v; want at least 300", n, err)
 	}
+	if q.States != 0x1ffe { // all but 0
+		t.Errorf("the states are %x", q.States)
+	}
 	if allocs := testing.AllocsPerRun(10, func() { c.Dump(q, func(*tcp.Socket) {}) }); allocs > 20 {
 		t.Errorf("%v allocations", allocs)
 	}
@@ -252,20 +255,21 @@ func TestNetlinkSockets(t *testing.T) {
 func TestEvents(t *testing.T) {
 	l := listen(t, "tcp")
 	e := openEvents(t, portOf(l))
-	for name, end := range map[string]func(client, server *net.TCPConn){
-		"client first": func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
-		"server first": func(client, server *net.TCPConn) { server.Close(); io.Copy(io.Discard, client); client.Close() },
-		"the end unread": func(client, server *net.TCPConn) {
-			client.CloseWrite()
-			testutil.Eventually(t, "acknowledged", func() bool { return onFD(client, ReadSocket).State == tcp.FinWait2 })
-			server.Close()
-			client.Close()
-		},
-	} {
+	end := func(first, second *net.TCPConn) { first.Close(); io.Copy(io.Discard, second); second.Close() }
+	for _, name := range []string{"client first", "server first", "the end unread"} {
 		client, server := pair(t, l)
 		cookie := onFD(server, ReadSocket).Cookie
 		remote := client.LocalAddr().(*net.TCPAddr).AddrPort()
-		end(client, server)
+		switch name {
+		case "client first":
+			end(client, server)
+		case "server first":
+			end(server, client)
+		default:
+			client.CloseWrite()
+			testutil.Eventually(t, "acknowledged", func() bool { return onFD(client, ReadSocket).State == tcp.FinWait2 })
+			end(server, client)
+		}
 		all, _ := next(t, e, 1)
 		got := all[0]
 		if got.State != tcp.Close || got.Cookie != cookie || got.Remote != remote || got.Info.Received != 4 || got.Info.Sent < 6 {
