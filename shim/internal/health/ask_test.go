@@ -7,17 +7,16 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/internal/namespaces"
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // serveOnce reads a request, and sends pieces of an answer; "wait" keeps the connection open. It
@@ -134,22 +133,14 @@ func TestAskNobody(t *testing.T) {
 
 // TestAskWithoutIPv6: nobody listens on localhost, which has one address.
 func TestAskWithoutIPv6(t *testing.T) {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends
-		if unix.Unshare(unix.CLONE_NEWNET) != nil || namespaces.Up() != nil ||
-			os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) != nil {
-			done <- nil
-			return
-		}
-		_, err := NewConns().Ask(testutil.Must(check.ParseRequest("http://localhost:9/")), testutil.Patience)
-		done <- err
-	}()
-	switch err := <-done; err {
-	case nil:
-		t.Skip("may not make a network namespace without IPv6")
-	case unix.ECONNREFUSED:
-	default:
+	netns.Need(t)
+	const off = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+	if err := os.WriteFile(off, []byte("1"), 0); err != nil {
+		t.Skip("may not turn IPv6 off: ", err)
+	}
+	defer os.WriteFile(off, []byte("0"), 0)
+	_, err := NewConns().Ask(testutil.Must(check.ParseRequest("http://localhost:9/")), testutil.Patience)
+	if err != unix.ECONNREFUSED {
 		t.Errorf("%v, want a refusal", err)
 	}
 }
