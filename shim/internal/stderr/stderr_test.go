@@ -59,31 +59,30 @@ type sink struct {
 // no room: it is full of empty lines, which want leaves out.
 func open(t *testing.T, kind string) *sink {
 	t.Helper()
-	var fds [2]int
+	var reader, writer *os.File
 	var err error
 	switch kind {
 	case "file":
-		path := t.TempDir() + "/log"
-		fds[1] = testutil.Must(unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600))
-		fds[0], err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		writer = testutil.Must(os.Create(t.TempDir() + "/log"))
+		reader, err = os.Open(writer.Name())
 	case "socket":
-		fds, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		fds := testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		unix.SetNonblock(fds[0], true)
+		reader, writer = os.NewFile(uintptr(fds[0]), "reader"), os.NewFile(uintptr(fds[1]), "writer")
 	default:
-		err = unix.Pipe2(fds[:], unix.O_CLOEXEC)
+		reader, writer, err = os.Pipe()
 	}
 	testutil.Must(0, err)
-	fd := fds[1]
-	unix.SetNonblock(fds[0], true)
-	file := os.NewFile(uintptr(fds[0]), "reader")
-	file.SetReadDeadline(time.Now().Add(testutil.Patience)) // fails on a regular file, which needs none
-	s := &sink{New(fd, warning), file, bufio.NewReader(file)}
+	fd := int(writer.Fd())                                    // which blocks from now on
+	reader.SetReadDeadline(time.Now().Add(testutil.Patience)) // fails on a regular file, which needs none
+	s := &sink{New(fd, warning), reader, bufio.NewReader(reader)}
 	t.Cleanup(func() {
 		if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); flags&unix.O_NONBLOCK != 0 {
 			t.Error("the descriptor does not block")
 		}
-		file.Close() // from now on no write blocks
-		s.drain(t)   // before the kernel may use the number again
-		unix.Close(fd)
+		reader.Close() // from now on no write blocks
+		s.drain(t)     // before the kernel may use the number again
+		writer.Close()
 	})
 	if kind == "full pipe" {
 		unix.SetNonblock(fd, true)
