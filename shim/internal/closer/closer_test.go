@@ -106,24 +106,26 @@ func TestShutDown(t *testing.T) {
 func TestLeftAlone(t *testing.T) {
 	conn := connect()
 	pid, fd := os.Getpid(), int(conn.server.Fd())
-	leaves := func(what string, c *Closer, idle bool) {
-		t.Helper()
-		asked, err := c.Ask(&conn.socket, "", func(*tcp.Socket) bool { return idle })
+	var limit unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	for what, held := range map[string][2]int{
+		"busy": {pid, fd}, "another socket": {pid, fd}, "full table": {pid, fd},
+		"descriptor gone": {pid, 1 << 20}, "process gone": {1 << 22, fd}, // no process has such a number
+	} {
+		socket := conn.socket
+		switch what {
+		case "another socket":
+			socket.Cookie++
+		case "full table":
+			unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max})
+		}
+		isIdle := func(*tcp.Socket) bool { return what != "busy" }
+		asked, err := conn.closer(held[0], held[1]).Ask(&socket, "", isIdle)
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 		if asked != nil || err != nil {
 			t.Errorf("%s: asked %+v, error %v", what, asked, err)
 		}
 	}
-	leaves("busy", conn.closer(pid, fd), false)
-	leaves("descriptor gone", conn.closer(pid, 1<<20), true)
-	leaves("process gone", conn.closer(1<<22, fd), true) // no process has such a number
-	conn.socket.Cookie++
-	leaves("another socket", conn.closer(pid, fd), true)
-	conn.socket.Cookie--
-	var limit unix.Rlimit
-	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max})
-	leaves("full table", conn.closer(pid, fd), true)
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	io.WriteString(conn.client, "x")
 	if n, err := conn.server.Read(make([]byte, 1)); n != 1 {
 		t.Errorf("the connection is of no use: %v", err)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -61,6 +59,7 @@ const (
 	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 	unixRow    = "0000000000000000: 00000002 00000000 00010000 0001 01 77 /a\n"
 	snmpNames  = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
+	tcpShown   = "[{10 127.0.0.127:8080 0.0.0.0:0 1 0 0 77 0 0 false {0s 0s 0s 0 0 0 0 true 0 0 0 0s 0}}]"
 	statLine   = "12 (a) Z 1 (b c) S 7 12 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1000\n"
 )
 
@@ -81,26 +80,22 @@ var readers = map[string]func(Root) (any, error){
 
 // TestNonsense: what a good text shows, and faults anywhere in it, which are errors.
 func TestNonsense(t *testing.T) {
-	row := tcp.Socket{State: tcp.Listen, Unread: 1, Inode: 77}
-	row.Local, row.Remote = netip.MustParseAddrPort("127.0.0.127:8080"), netip.MustParseAddrPort("0.0.0.0:0")
-	row.Info.PingPong = true
 	for name, c := range map[string]struct {
-		good  string
-		shows any
-		wrong []string // texts, or OLD→NEW of a part of the good one
+		good, shows string
+		wrong       []string // texts, or OLD→NEW of a part of the good one
 	}{
-		"net/tcp": {tcpHeader + tcpRow, []tcp.Socket{row}, []string{
+		"net/tcp": {tcpHeader + tcpRow, tcpShown, []string{
 			"", "\n", tcpRow, "21 10 0\n→21", "0:→0", "7F00007F:1F90→7F0000F:1F90", "1F90→1F9", "7F:1F→7F1F",
 			"0A→XA", "0:00000001→0-00000001", "0000001 →000001 ", " 0        0 77→ -1        0 77", "77→x", "77→4294967296",
 			"77 3 0 100 0 21 10 0→", tcpHeader + strings.Repeat("0", longest+1) + "\n",
 		}},
-		"net/unix": {unixHeader + unixRow, []uint32{77}, []string{
+		"net/unix": {unixHeader + unixRow, "[77]", []string{
 			"", tcpHeader, "77→7x", "00010000→0001000", "/a\n→/a", "77 /a→77\nx",
 		}},
-		"net/snmp": {snmpNames + "Tcp: 1 2 3 4\n", Counters{1, 2, 3, 4, 0}, []string{
+		"net/snmp": {snmpNames + "Tcp: 1 2 3 4\n", "{1 2 3 4 0}", []string{
 			"", snmpNames, "ActiveOpens→A", "1 2 3 4→1 2 3", "2 3→x 3", "4\n→4",
 		}},
-		"12/stat": {statLine, Process{"a) Z 1 (b c", 12, 7, 12, 'S', 3, 99}, []string{
+		"12/stat": {statLine, "{a) Z 1 (b c 12 7 12 83 3 99}", []string{
 			"", "12", "12 (sh)", "12 (sh) S 7", "3 0 99 1000\n→",
 		}},
 	} {
@@ -109,8 +104,8 @@ func TestNonsense(t *testing.T) {
 			testutil.WriteFile(t, root.path(system, name), text)
 			return readers[name](root)
 		}
-		if got, err := read(c.good); !reflect.DeepEqual(got, c.shows) || err != nil {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.shows)
+		if got, err := read(c.good); fmt.Sprint(got) != c.shows || err != nil {
+			t.Errorf("%s: %v, %v; want %s", name, got, err, c.shows)
 		}
 		for _, wrong := range c.wrong {
 			text := wrong
