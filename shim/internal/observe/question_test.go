@@ -170,20 +170,11 @@ func TestHoldOver(t *testing.T) {
 
 // TestUnreachable: nothing listens, an address that is not ours, and nobody accepts.
 func TestUnreachable(t *testing.T) {
-	full := testutil.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0))
-	defer unix.Close(full)
-	unix.Bind(full, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 7999})
-	unix.Listen(full, 0)
-	for range 3 {
-		conn, err := net.DialTimeout("tcp", "127.0.0.1:7999", 50*time.Millisecond)
-		if err == nil {
-			defer conn.Close()
-		}
-	}
 	var nobody serving
 	nobody.answered.Store(1)
 	for at, want := range map[string]string{
-		"127.0.0.1:9": "connection refused", "192.0.2.1:80": "cannot assign requested address", "127.0.0.1:7999": "no answer",
+		"127.0.0.1:9": "connection refused", "192.0.2.1:80": "cannot assign requested address",
+		testutil.FullListener(t): "no answer",
 	} {
 		if found, _ := asked(t, netip.MustParseAddrPort(at), &nobody); found != "Else="+want {
 			t.Errorf("%s: %s, want %s", at, found, want)

@@ -4,6 +4,7 @@
 package testutil
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,21 @@ func LowestFree() int {
 	fd := Must(unix.Dup(0))
 	unix.Close(fd)
 	return fd
+}
+
+// FullListener returns the address of a listener that accepts nobody, and whose queue is full.
+func FullListener(t *testing.T) (address string) {
+	l := Must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
+	t.Cleanup(func() { l.Close() })
+	Must(l.SyscallConn()).Control(func(fd uintptr) { unix.Listen(int(fd), 0) })
+	for err := error(nil); err == nil; { // the first is in the queue
+		var conn net.Conn
+		conn, err = net.DialTimeout("tcp", l.Addr().String(), 50*time.Millisecond)
+		if err == nil {
+			t.Cleanup(func() { conn.Close() })
+		}
+	}
+	return l.Addr().String()
 }
 
 // Eventually polls until ok returns true, for conditions without another sign, and fails
