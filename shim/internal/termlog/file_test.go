@@ -1,7 +1,6 @@
 package termlog
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -122,29 +121,22 @@ func TestTerminationLogPlanted(t *testing.T) {
 		t.Run(cells[0]+" "+cells[1], func(t *testing.T) {
 			var mode, owner int
 			fmt.Sscanf(cells[1], "%o %d", &mode, &owner)
-			dir, home := t.TempDir(), t.TempDir()
-			victim, path, missing := home+"/victim", dir+"/log", home+"/missing"
-			testutil.WriteFile(t, victim, "secret")
-			target, plant := victim, os.Symlink
-			switch cells[0] {
-			case "hard link":
-				plant = os.Link
-			case "dangling link":
-				target = missing
-			case "nothing":
-				plant = func(_, _ string) error { return nil }
+			home := testutil.Files(t, "== victim\nsecret")
+			victim, missing := home+"/victim", home+"/missing"
+			links := map[string]string{"symbolic link": "== log\n->" + victim, "dangling link": "== log\n->" + missing}
+			dir := testutil.Files(t, links[cells[0]])
+			if cells[0] == "hard link" {
+				testutil.Must(0, os.Link(victim, dir+"/log"))
 			}
-			if err := errors.Join(plant(target, path), unix.Chmod(dir, uint32(mode))); err != nil {
-				t.Fatal(err)
-			}
+			testutil.Must(0, unix.Chmod(dir, uint32(mode)))
 			if err := os.Chown(dir, owner, -1); err != nil {
 				t.Skip("no other user: ", err)
 			}
-			err := newFile(path).write("text")
+			err := newFile(dir + "/log").write("text")
 			if !strings.Contains(fmt.Sprint(err), cells[2]) {
 				t.Errorf("it says %v, want %q", err, cells[2])
 			}
-			if _, missing := os.Stat(missing); missing == nil || err != nil && read(victim) != "secret" {
+			if _, missing := os.Stat(missing); missing == nil || err != nil && read(victim) != "secret\n" {
 				t.Errorf("the victim has become %q", read(victim))
 			}
 		})
