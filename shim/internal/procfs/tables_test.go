@@ -78,6 +78,13 @@ var readers = map[string]func(Root) (any, error){
 	"12/stat":  func(r Root) (any, error) { return r.Process(12) },
 }
 
+// show returns what the reader of a file shows of a text.
+func show(t *testing.T, name, text string) (any, error) {
+	root := fakeProc(t, "== "+name+"\n")
+	testutil.WriteFile(t, root.path(system, name), text)
+	return readers[name](root)
+}
+
 // TestNonsense: what a good text shows, and faults anywhere in it, which are errors.
 func TestNonsense(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -99,12 +106,7 @@ func TestNonsense(t *testing.T) {
 			"", "12", "12 (sh)", "12 (sh) S 7", "3 0 99 1000\n→",
 		}},
 	} {
-		read := func(text string) (any, error) {
-			root := fakeProc(t, "== "+name+"\n")
-			testutil.WriteFile(t, root.path(system, name), text)
-			return readers[name](root)
-		}
-		if got, err := read(c.good); fmt.Sprint(got) != c.shows || err != nil {
+		if got, err := show(t, name, c.good); fmt.Sprint(got) != c.shows || err != nil {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, c.shows)
 		}
 		for _, wrong := range c.wrong {
@@ -112,7 +114,7 @@ func TestNonsense(t *testing.T) {
 			if from, to, found := strings.Cut(wrong, "→"); found {
 				text = strings.Replace(c.good, from, to, 1)
 			}
-			if got, err := read(text); err == nil || text == c.good {
+			if got, err := show(t, name, text); err == nil || text == c.good {
 				t.Errorf("%s: %+v in %q", name, got, text)
 			}
 		}
@@ -127,10 +129,8 @@ func FuzzFiles(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, read := range readers {
-			root := fakeProc(t, "== "+name+"\n")
-			testutil.WriteFile(t, root.path(system, name), text)
-			found, err := read(root)
+		for name := range readers {
+			found, err := show(t, name, text)
 			rows, isTable := found.([]tcp.Socket)
 			if want := strings.Count(text, "\n") - 1; isTable && err == nil && len(rows) != want {
 				t.Errorf("%s: %d sockets from %d rows", name, len(rows), want)

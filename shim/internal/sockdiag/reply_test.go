@@ -18,8 +18,9 @@ import (
 
 const socketLen = int(unsafe.Sizeof(inetDiagMsg{}))
 
-// fakeConn returns a Conn that receives the given datagrams, and does not wait for others.
-func fakeConn(t *testing.T, datagrams [][]byte) *Conn {
+// fakeConn returns a Conn that receives datagrams, which slashes separate, with messages in words, and does
+// not wait for others.
+func fakeConn(t *testing.T, datagrams string) *Conn {
 	const kind = unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 	fds := testutil.Must(unix.Socketpair(unix.AF_UNIX, kind, 0))
 	c := &Conn{fd: fds[0], buf: make([]byte, 4096)}
@@ -27,7 +28,11 @@ func fakeConn(t *testing.T, datagrams [][]byte) *Conn {
 		c.Close()
 		unix.Close(fds[1])
 	})
-	for _, datagram := range datagrams {
+	for words := range strings.SplitSeq(datagrams, "/") {
+		var datagram []byte
+		for word := range strings.FieldsSeq(words) {
+			datagram = append(datagram, messageOf(word)...)
+		}
 		testutil.Must(unix.Write(fds[1], datagram))
 	}
 	return c
@@ -85,11 +90,7 @@ func messageOf(word string) []byte {
 	case "endless":
 		payload = make([]byte, 4081)
 	}
-	flags := uint16(0)
-	if isInterrupted {
-		flags = unix.NLM_F_DUMP_INTR
-	}
-	return encode(kind, flags, payload)
+	return encode(kind, map[bool]uint16{true: unix.NLM_F_DUMP_INTR}[isInterrupted], payload)
 }
 
 // TestReplies: what Dump makes of the replies to its two requests, for the ports 5, 6 and 7.
@@ -120,17 +121,9 @@ func TestReplies(t *testing.T) {
 		unknown                        |       | malformed
 		empty                          |       | malformed
 	`) {
-		var datagrams [][]byte
-		for words := range strings.SplitSeq(cells[0], "/") {
-			var datagram []byte
-			for word := range strings.FieldsSeq(words) {
-				datagram = append(datagram, messageOf(word)...)
-			}
-			datagrams = append(datagrams, datagram)
-		}
 		var visited []string
 		q := Query{States: AllStates, Ports: tcp.Ports{5, 6, 7}}
-		err := fakeConn(t, datagrams).Dump(q, func(s *tcp.Socket) { visited = append(visited, fmt.Sprint(s.Local.Port())) })
+		err := fakeConn(t, cells[0]).Dump(q, func(s *tcp.Socket) { visited = append(visited, fmt.Sprint(s.Local.Port())) })
 		if !errors.Is(err, errs[cells[2]]) || strings.Join(visited, " ") != cells[1] {
 			t.Errorf("%s: visited %v, %v; want %s, %v", cells[0], visited, err, cells[1], errs[cells[2]])
 		}

@@ -64,9 +64,8 @@ func FullListener(t *testing.T) (address string) {
 	l := Must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
 	t.Cleanup(func() { l.Close() })
 	Must(l.SyscallConn()).Control(func(fd uintptr) { unix.Listen(int(fd), 0) })
-	for err := error(nil); err == nil; { // the first is in the queue
-		var conn net.Conn
-		conn, err = net.DialTimeout("tcp", l.Addr().String(), 50*time.Millisecond)
+	for range 3 { // the first is in the queue
+		conn, err := net.DialTimeout("tcp", l.Addr().String(), 50*time.Millisecond)
 		if err == nil {
 			t.Cleanup(func() { conn.Close() })
 		}
