@@ -2,9 +2,10 @@ package observe
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
@@ -67,19 +68,13 @@ func TestEventsPaused(t *testing.T) {
 // TestEventsWait: wait reads events as they arrive, in a burst from time to time, and returns in
 // time.
 func TestEventsWait(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	for name, bursting := range map[string]bool{"an event": false, "a burst": true} {
+	for name, arrived := range map[string]uint{"an event": 1, "a burst": 0} {
+		fd := testutil.Must(unix.Eventfd(arrived, 0))
+		defer unix.Close(fd)
 		hasRead := make(chan bool, 1)
-		e := events{reader: &fakeEvents{fd: int(r.Fd()), read: func() { hasRead <- true }}}
-		if bursting {
+		e := events{reader: &fakeEvents{fd: fd, read: func() { hasRead <- true }}}
+		if arrived == 0 {
 			e.missedAt = trigger
-		} else {
-			testutil.Must(w.WriteString("x"))
 		}
 		go e.wait(time.Now().Add(time.Hour))
 		select {

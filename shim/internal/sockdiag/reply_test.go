@@ -97,7 +97,7 @@ func messageOf(word string) []byte {
 func TestReplies(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# datagrams with messages | the ports that are visited | the error
-5 6 / done / 7 / done          | 5 6 7 |
+		5 6 / done / 7 / done          | 5 6 7 |
 		9 6 done / done                | 6     |
 		done 5 / done                  |       |
 		noop done / error-0            |       |
