@@ -59,11 +59,16 @@ func TestObserverReturns(t *testing.T) {
 	s, f, _ := fakeSampler(waiting(99))
 	s.observer.source.root = procRoot(t)
 	var now time.Duration
-	takeUntil := func(end time.Duration) Snapshot {
+	want := func(end time.Duration, want string) {
+		t.Helper()
 		for ; now < end; now += usual.Poll {
 			s.take(trigger.Add(now))
 		}
-		return s.snapshot
+		got := s.snapshot
+		found := fmt.Sprintf("%s, %d of %d in flight", got.Observer, got.InFlight, got.Open)
+		if found != want || got.State != stop.Busy || got.Accepted != 0 || got.More || (got.Trouble == "") != (got.Observer == SockDiag) {
+			t.Errorf("at %v %s, want %s: %+v", now, found, want, got)
+		}
 	}
 	var tries []time.Duration
 	s.observer.source.connect = func() (dumper, error) {
@@ -73,26 +78,22 @@ func TestObserverReturns(t *testing.T) {
 		}
 		return nil, errDenied
 	}
-	takeUntil(time.Second)
+	want(time.Second, "sock_diag, 1 of 1 in flight")
 	f.errs = []error{unix.EPERM}
-	if got := takeUntil(8 * time.Second); got.Observer != ProcNet || got.InFlight != 1 || got.State != stop.Busy {
-		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
-	}
+	want(8*time.Second, "/proc/net, 1 of 1 in flight")
 	f.sockets[0].Info.LastReceived = 8 * time.Second
-	got := takeUntil(9 * time.Second)
-	if got.Observer != SockDiag || got.Trouble != "" || got.InFlight != 1 || got.State != stop.Busy || got.Accepted != 0 || got.More {
-		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
-	}
+	want(9*time.Second, "sock_diag, 1 of 1 in flight")
 	if want := []time.Duration{1.25e9, 2.25e9, 4.25e9, 8.25e9}; !slices.Equal(tries, want) || s.observer.events.reader == nil {
 		t.Errorf("tried after %v, want %v", tries, want)
 	}
 	f.sockets[0].Info.Sent += 100
 	f.sockets[0].Info.LastSent = 0
-	if got := takeUntil(10 * time.Second); got.InFlight != 0 || got.Open != 1 {
-		t.Errorf("answered: %+v", got.Sample)
-	}
+	want(10*time.Second, "sock_diag, 0 of 1 in flight")
 	f.errs = []error{unix.ETIMEDOUT}
-	if takeUntil(60 * time.Second); len(tries) != 4 || s.snapshot.Observer != ProcNet {
+	for ; now < time.Minute; now += usual.Poll {
+		s.take(trigger.Add(now))
+	}
+	if len(tries) != 4 || s.snapshot.Observer != ProcNet {
 		t.Errorf("%d tries of a source that blocks", len(tries))
 	}
 }
