@@ -27,18 +27,13 @@ const module = "module github.com/lameduck-init/lameduck\n"
 // where helper processes may run, Root returns "".
 func Root() string {
 	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for ; ; dir = filepath.Dir(dir) {
+	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
 		text, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if strings.HasPrefix(string(text), module) {
 			return dir
 		}
-		if dir == "/" {
-			return ""
-		}
 	}
+	return ""
 }
 
 // Path returns the absolute path of a file, given relative to the repository.
@@ -99,13 +94,13 @@ type Word struct{ Offset, Value uint32 }
 // Arg is the word with an argument of a system call, which are counted from 0.
 func Arg(n, value uint32) Word { return Word{16 + 8*n, value} }
 
-// Deny makes a system call fail in this process, for good; or only calls with an argument.
-func Deny(number uint32, errno unix.Errno, args ...Word) error {
-	return deny(unix.SECCOMP_FILTER_FLAG_TSYNC, number, errno, args)
+// Deny makes a system call fail in this process, for good.
+func Deny(number uint32, errno unix.Errno) error {
+	return deny(unix.SECCOMP_FILTER_FLAG_TSYNC, number, errno, nil)
 }
 
-// DenyThread makes a system call fail in this thread, and in what it executes. The threads of Go's
-// runtime need most system calls until then.
+// DenyThread makes a system call, or only calls with arguments, fail in this thread, and in what it executes.
+// The threads of Go's runtime need most system calls until then.
 func DenyThread(number uint32, errno unix.Errno, args ...Word) error {
 	return deny(0, number, errno, args)
 }
