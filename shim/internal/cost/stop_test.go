@@ -21,7 +21,7 @@ func TestStop(t *testing.T) {
 		return start.Add(testutil.Must(time.ParseDuration(text + "s")))
 	}
 	for _, cells := range tables.Rows(`
-		# name | TERM | end | last refused | last new | last byte, but of a probe's | and | began | over | hold, delay, keeps on
+		# name | TERM | end | last refused | last new | last byte, not a probe's | and | began | over | hold, delay, keeps on
 		nothing yet         |    |      |      |      |      | Listening=81   |    |      |
 		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |                | 10 | 17.4 | 7.4 5 false
 		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |                | 10 | 14   | 7.4 5 false

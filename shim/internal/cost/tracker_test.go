@@ -191,7 +191,8 @@ func (k *kernel) end(how string, cookies []int) {
 				s.Remote = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 			} else if how == "abort" {
 				s.Remote = netip.AddrPortFrom(client, 0)
-				s.Info = tcp.Info{LastSent: s.Info.LastSent, LastAcked: s.Info.LastAcked, LastReceived: 1000 * time.Second}
+				last := s.Info
+				s.Info = tcp.Info{LastSent: last.LastSent, LastAcked: last.LastAcked, LastReceived: 1000 * time.Second}
 			}
 			if how == "leave" {
 				s.Info.Acked++

@@ -66,7 +66,8 @@ func TestObserverReturns(t *testing.T) {
 		}
 		got := s.snapshot
 		found := fmt.Sprintf("%s, %d of %d in flight", got.Observer, got.InFlight, got.Open)
-		if found != want || got.State != stop.Busy || got.Accepted != 0 || got.More || (got.Trouble == "") != (got.Observer == SockDiag) {
+		isGood := (got.Trouble == "") == (got.Observer == SockDiag)
+		if found != want || got.State != stop.Busy || got.Accepted != 0 || got.More || !isGood {
 			t.Errorf("at %v %s, want %s: %+v", now, found, want, got)
 		}
 	}

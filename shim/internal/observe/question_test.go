@@ -195,7 +195,8 @@ func TestRelay(t *testing.T) {
 				go func() { io.Copy(conn, next); conn.Close() }()
 			}
 		}()
-		if found, _ := asked(t, l.Addr().(*net.TCPAddr).AddrPort(), behind); found != "HTTP2=true Alone=true Relay=true" {
+		found, _ := asked(t, netip.MustParseAddrPort(l.Addr().String()), behind)
+		if found != "HTTP2=true Alone=true Relay=true" {
 			t.Errorf("a relay that sends %q: %s", header, found)
 		}
 		l.Close()

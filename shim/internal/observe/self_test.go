@@ -23,7 +23,8 @@ func TestSelf(t *testing.T) {
 	o := s.observer
 	o.scope.Learn(scope.Inodes{5: true})
 	f.errs = []error{nil, unix.ENOBUFS}
-	for i, want := range []string{"0 true 3", "2 false 3", "2 false 1"} { // those of which it is not known yet are deferred
+	// Those are deferred of which it is not known yet.
+	for i, want := range []string{"0 true 3", "2 false 3", "2 false 1"} {
 		s.take(trigger)
 		if got := fmt.Sprint(s.snapshot.Open, s.snapshot.Incomplete, len(o.deferred)); got != want {
 			t.Errorf("sample %d: %s, want %s", i, got, want)

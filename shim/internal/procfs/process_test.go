@@ -21,8 +21,8 @@ nonsense
 
 func TestMounts(t *testing.T) {
 	got := parseMounts(mountinfo)
-	const want = `[{"/" "ext4" "rw"} {"/proc" "proc" "rw,hidepid=invisible"} {"/sys/fs/cgroup" "cgroup2" "rw,nsdelegate"} ` +
-		`{"/mnt/with blank\\x\\999" "cgroup2" "rw"}]`
+	const want = `[{"/" "ext4" "rw"} {"/proc" "proc" "rw,hidepid=invisible"} ` +
+		`{"/sys/fs/cgroup" "cgroup2" "rw,nsdelegate"} {"/mnt/with blank\\x\\999" "cgroup2" "rw"}]`
 	if text := fmt.Sprintf("%q", got); text != want {
 		t.Errorf("\n got %s\nwant %s", text, want)
 	}

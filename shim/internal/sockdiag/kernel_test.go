@@ -98,9 +98,9 @@ func inode(fd int) (uint32, error) {
 	return uint32(stat.Ino), err
 }
 
-// TestDump: a dump shows a listener and a connection with the inodes of their descriptors, where
-// the listener is of MPTCP, as by default in package net, too: the kernel lists the TCP socket below. The descriptor of a
-// connection shows the same as the dump.
+// TestDump: a dump shows a listener and a connection with the inodes of their descriptors, where the
+// listener is of MPTCP, as by default in package net, too: the kernel lists the TCP socket below. The
+// descriptor of a connection shows the same as the dump.
 func TestDump(t *testing.T) {
 	c := openConn(t)
 	l := testutil.Must(net.Listen("tcp", ":0")).(*net.TCPListener)
