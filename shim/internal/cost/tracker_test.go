@@ -388,11 +388,10 @@ func TestFrozen(t *testing.T) {
 	k := play("listen 80")
 	k.rest.Resets += 3
 	k.ledger.Begin(k.now.Add(every))
-	ended := k.now.Add(every + 2*time.Second)
-	k.ledger.Closed(&tcp.Socket{
-		State: tcp.Close, Local: on(80), Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0),
-	}, ended, ledger.Clients)
-	k.rest.ReadAt = ended
+	k.now = k.now.Add(2 * time.Second)
+	k.end("destroy", []int{80})
+	k.readEvents()
+	k.rest.ReadAt = k.now.Add(10 * time.Millisecond) // when the listener ended
 	r := k.judge()
 	if r.Refused != 3 || !slices.Equal(r.PerSecond, []int{3}) {
 		t.Errorf("%+v, want 3 refused in the first second", r)
