@@ -56,7 +56,10 @@ func TestObserverFallsBack(t *testing.T) {
 // TestObserverReturns: a request that is in flight when sock_diag fails holds, until MaxSilence. The source
 // is tried again at doubling intervals, and when it works knows the connections.
 func TestObserverReturns(t *testing.T) {
-	s, f, _ := fakeSampler(waiting(99))
+	waiting := kept(99)
+	waiting.Info.Received += 100
+	waiting.Info.LastReceived = time.Second
+	s, f, _ := fakeSampler(waiting)
 	s.observer.source.root = procRoot(t)
 	var now time.Duration
 	want := func(end time.Duration, want string) {

@@ -68,9 +68,8 @@ func TestStart(t *testing.T) {
 	defer l.Close()
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	out, woken := make(chan Snapshot, 1), make(chan bool, 1000)
-	cfg := config(time.Now(), port)
+	cfg := Config{Start: time.Now(), Traffic: usual, Ports: []uint16{port}, Wake: func() { woken <- true }}
 	cfg.Traffic.Poll = time.Hour
-	cfg.Wake = func() { woken <- true }
 	s := Start(cfg, out)
 	for i := range 20 {
 		<-woken
