@@ -47,7 +47,6 @@ func next(t *testing.T, e *Events, n int) (got []tcp.Socket, lost int) {
 // listen returns a listener on all addresses, of IPv4 alone if the network is tcp4.
 func listen(t *testing.T, network string) *net.TCPListener {
 	t.Helper()
-	netns.Need(t)
 	var config net.ListenConfig
 	config.SetMultipathTCP(false)
 	l := testutil.Must(config.Listen(t.Context(), network, ":0"))
