@@ -108,13 +108,18 @@ func TestDump(t *testing.T) {
 	testutil.Must(io.WriteString(client, "unread"))
 	testutil.Eventually(t, "received", func() bool { return onFD(server, ReadSocket).Unread == 6 })
 	for _, info := range []bool{false, true} {
-		found := map[tcp.State]tcp.Socket{}
-		q := Query{States: In(tcp.Listen, tcp.Established), Ports: []uint16{portOf(l)}, Info: info}
-		err := c.Dump(q, func(s *tcp.Socket) { found[s.State] = *s })
-		if s := found[tcp.Listen]; err != nil || s.Inode != onFD(l, inode) || s.HasInfo {
-			t.Errorf("listener %+v, %v", s, err)
+		dump := func(state tcp.State) (found tcp.Socket) {
+			n := 0
+			q := Query{States: In(state), Ports: []uint16{portOf(l)}, Info: info}
+			if err := c.Dump(q, func(s *tcp.Socket) { found = *s; n++ }); err != nil || n != 1 {
+				t.Errorf("%d sockets, %v; want one in state %d", n, err, state)
+			}
+			return found
 		}
-		got, want := found[tcp.Established], onFD(server, ReadSocket)
+		if s := dump(tcp.Listen); s.Inode != onFD(l, inode) || s.HasInfo {
+			t.Errorf("listener %+v", s)
+		}
+		got, want := dump(tcp.Established), onFD(server, ReadSocket)
 		if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != want.Unread || got.HasInfo != info {
 			t.Errorf("connection %+v, want %+v", got, want)
 		}
