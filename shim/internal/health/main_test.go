@@ -166,6 +166,15 @@ func ask(t *testing.T, at netip.AddrPort) string {
 	return string(answer)
 }
 
+// refuses reports whether the kernel refuses a client.
+func refuses(at netip.AddrPort) bool {
+	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(at))
+	if err == nil {
+		c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
 // fill writes until a write would wait, and returns how many bytes of the data were taken.
 func fill(c *net.TCPConn, data []byte) (n int) {
 	c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"github.com/lameduck-init/lameduck/internal/tables"
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestRelayedEnds: a half-close of either end leaves the other half as it is, and a reset is relayed
@@ -95,11 +95,8 @@ func TestListen(t *testing.T) {
 		addr, _ := netip.ParseAddr(cells[0])
 		l := open(t, check.Spec{Listen: netip.AddrPortFrom(addr, 0)})
 		for i, host := range []string{"127.0.0.1", "::1"} {
-			conn, err := net.Dial("tcp", net.JoinHostPort(host, fmt.Sprint(l.addr.Port())))
-			if err == nil {
-				conn.Close()
-			}
-			if got := fmt.Sprint(errors.Is(err, syscall.ECONNREFUSED)); got != cells[i+1] {
+			at := netip.AddrPortFrom(netip.MustParseAddr(host), l.addr.Port())
+			if got := fmt.Sprint(refuses(at)); got != cells[i+1] {
 				t.Errorf("listening on %q, refuses clients of %s: %s, want %s", cells[0], host, got, cells[i+1])
 			}
 		}
@@ -148,6 +145,23 @@ func TestAnswers(t *testing.T) {
 
 // end stands for the end of the stream.
 const end = "END"
+
+// TestSince: Since returns the connections to the app, open or closed since the given time.
+func TestSince(t *testing.T) {
+	begin := time.Now()
+	l, client, server := relayed(t)
+	want := fmt.Sprintf("[{%v %v}]", server.RemoteAddr(), server.LocalAddr())
+	open := fmt.Sprint(l.conns.Since(nil, time.Now().Add(time.Hour)))
+	client.CloseWrite()
+	server.Close()
+	testutil.Eventually(t, "the connection is closed", func() bool { return len(l.conns.Since(nil, time.Now())) == 0 })
+	if closed := fmt.Sprint(l.conns.Since(nil, begin)); open != want || closed != want {
+		t.Errorf("Since returns %s, and later %s; want %s", open, closed, want)
+	}
+	if n := l.conns.Opens(); n != 2 {
+		t.Errorf("%d passive opens, want one here and one at the app", n)
+	}
+}
 
 // TestConns: the list is bounded, and drops the oldest connections.
 func TestConns(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestNextRequest: at a stop the app answers a request in progress, in two pieces. The next request on
@@ -33,6 +34,14 @@ func TestNextRequest(t *testing.T) {
 			wantEnd(t, server)
 		}
 	}
+}
+
+// TestClose: in mode Close the kernel refuses connections.
+func TestClose(t *testing.T) {
+	l := open(t, own)
+	l.start(t)
+	l.SetMode(check.Close)
+	testutil.Eventually(t, "connections are refused", func() bool { return refuses(l.addr) })
 }
 
 // TestLimits: which limit applies to a client, before and during a stop.

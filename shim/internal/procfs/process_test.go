@@ -34,6 +34,33 @@ func TestMounts(t *testing.T) {
 	}
 }
 
+// TestSelf: the facts about our own process.
+func TestSelf(t *testing.T) {
+	var proc Root
+	p, err := proc.Process(os.Getpid())
+	if err != nil || p.PID != os.Getpid() || p.Parent != os.Getppid() || p.Start == 0 || p.Threads == 0 || p.Dead() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if pids, err := proc.Processes(); err != nil || !slices.Contains(pids, os.Getpid()) {
+		t.Errorf("processes %v, %v", pids, err)
+	}
+	if args, err := proc.Arguments(Self); err != nil || !slices.Equal(args, os.Args) {
+		t.Errorf("arguments %q, %v", args, err)
+	}
+	if env, err := proc.Environment(Self); err != nil || !slices.Equal(env, os.Environ()) {
+		t.Errorf("environment %q, %v", env, err)
+	}
+	if exe, err := proc.Executable(Self); exe != testutil.Must(os.Executable()) {
+		t.Errorf("executable %q, %v", exe, err)
+	}
+	if s, err := proc.Signals(Self); err != nil || s.Caught>>(unix.SIGURG-1)&1 == 0 || (s.Blocked|s.Ignored)&s.Caught != 0 {
+		t.Errorf("%+v, %v; a Go program catches URG", s, err)
+	}
+	if group, _ := unix.Getpgid(0); p.Group != group {
+		t.Errorf("the process group is %d, want %d", p.Group, group)
+	}
+}
+
 // TestArgumentsWithoutEnd: a command line of any length, such as a process may declare at no
 // cost, is read to a limit. Arguments may be empty.
 func TestArgumentsWithoutEnd(t *testing.T) {

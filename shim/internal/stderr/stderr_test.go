@@ -164,6 +164,16 @@ func TestStuck(t *testing.T) {
 	s.want(t, fmt.Sprintf("warning: %d lines dropped: standard error was not read in time", many-queued), "last", "very last")
 }
 
+// TestFlushStuck tests Flush without a reader: Flush gives up.
+func TestFlushStuck(t *testing.T) {
+	s := open(t, "full pipe")
+	s.Line("never read")
+	s.Flush()
+	if s.waiting.Load() != 1 {
+		t.Error("no line was stuck")
+	}
+}
+
 // TestFlushLate tests Flush with a goroutine that a busy machine runs late: a pipe with room gets its
 // lines, in order.
 func TestFlushLate(t *testing.T) {
