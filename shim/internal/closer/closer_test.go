@@ -29,12 +29,6 @@ var roles = map[string]func(){
 	"seccomp":    func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.EPERM); shutDownOwn() },
 	"old kernel": func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.ENOSYS); shutDownOwn() },
 	"search":     search,
-	"work": func() {
-		fmt.Println("ready")
-		for {
-		}
-	},
-	"rest": func() { fmt.Println("ready"); io.Copy(io.Discard, os.Stdin) },
 	"undumpable": func() {
 		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		fmt.Println("ready")
@@ -112,29 +106,34 @@ func TestShutDown(t *testing.T) {
 func TestLeftAlone(t *testing.T) {
 	conn := connect()
 	pid, fd := os.Getpid(), int(conn.server.Fd())
-	leaves := func(what string, c *Closer, idle bool) {
-		t.Helper()
-		asked, err := c.Ask(&conn.socket, "", func(*tcp.Socket) bool { return idle })
+	var limit unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	for what, held := range map[string][2]int{
+		"busy": {pid, fd}, "another socket": {pid, fd}, "full table": {pid, fd},
+		"descriptor gone": {pid, 1 << 20}, "process gone": {1 << 22, fd}, // no process has such a number
+	} {
+		socket := conn.socket
+		switch what {
+		case "another socket":
+			socket.Cookie++
+		case "full table":
+			unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max})
+		}
+		isIdle := func(*tcp.Socket) bool { return what != "busy" }
+		asked, err := conn.closer(held[0], held[1]).Ask(&socket, "", isIdle)
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 		if asked != nil || err != nil {
 			t.Errorf("%s: asked %+v, error %v", what, asked, err)
 		}
 	}
-	leaves("busy", conn.closer(pid, fd), false)
-	leaves("descriptor gone", conn.closer(pid, 1<<20), true)
-	leaves("process gone", conn.closer(1<<22, fd), true) // no process has such a number
-	conn.socket.Cookie++
-	leaves("another socket", conn.closer(pid, fd), true)
-	conn.socket.Cookie--
-	var limit unix.Rlimit
-	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max})
-	leaves("full table", conn.closer(pid, fd), true)
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	io.WriteString(conn.client, "x")
 	if n, err := conn.server.Read(make([]byte, 1)); n != 1 {
 		t.Errorf("the connection is of no use: %v", err)
 	}
 }
+
+// scripts are what holders of a connection do.
+var scripts = map[string]string{"rest": "echo ready; exec cat", "work": "echo ready; while :; do :; done"}
 
 // A word is written while every process that holds the connection sleeps: one that has work may stand
 // between two writes of a frame.
@@ -142,7 +141,7 @@ func TestWrite(t *testing.T) {
 	for roles, want := range map[string]bool{"rest": true, "work": false, "rest work": false, "work rest": false, "rest rest": true} {
 		conn, c := connect(), &Closer{}
 		for role := range strings.FieldsSeq(roles) {
-			cmd := process(role)
+			cmd := exec.Command("sh", "-c", scripts[role])
 			out := testutil.Must(cmd.StdoutPipe())
 			holder := begin(cmd, conn.server)
 			defer holder.Wait()
@@ -170,7 +169,7 @@ func TestWrite(t *testing.T) {
 // The first part of a frame that the server keeps back (MSG_MORE) is not sent yet.
 func TestWriteKeptBack(t *testing.T) {
 	conn := connect()
-	other := begin(process("rest"), conn.server)
+	other := begin(exec.Command("cat"), conn.server)
 	defer other.Wait()
 	defer other.Kill()
 	c := conn.closer(other.Pid, 3)
@@ -262,10 +261,7 @@ func begin(cmd *exec.Cmd, files ...*os.File) *os.Process {
 
 // TestExplain: who is to blame if the kernel does not say. The process 8 is not ours.
 func TestExplain(t *testing.T) {
-	root, before := t.TempDir(), testutil.LowestFree()
-	for _, dir := range []string{"/self/attr/apparmor", "/7/fd", "/sys/kernel/yama"} {
-		os.MkdirAll(root+dir, 0o755)
-	}
+	before := testutil.LowestFree()
 	for _, cells := range tables.Rows(`
 		# AppArmor's profile | ptrace_scope | process | what is said
 		default//&crun (mixed) | 0 | 7 | AppArmor's profile "default//&crun (mixed)"
@@ -273,8 +269,11 @@ func TestExplain(t *testing.T) {
 		unconfined             | 0 | 7 | runs as another user, or is not dumpable
 		unconfined             | 1 | 7 | ptrace_scope is 1
 	`) {
-		testutil.WriteFile(t, root+"/self/attr/apparmor/current", cells[0]+"\n")
-		testutil.WriteFile(t, root+"/sys/kernel/yama/ptrace_scope", cells[1]+"\n")
+		root := testutil.Files(t, fmt.Sprintf(`== 7/fd/
+== self/attr/apparmor/current
+%s
+== sys/kernel/yama/ptrace_scope
+%s`, cells[0], cells[1]))
 		pid, _ := strconv.Atoi(cells[2])
 		hook := Closer{root: procfs.Root(root), WholePIDNamespace: true}
 		if got := hook.explain(pid, unix.EPERM).Error(); !strings.Contains(got, cells[3]) {
@@ -288,14 +287,20 @@ func TestExplain(t *testing.T) {
 
 // What another container holds that has joined the PID namespace is left alone.
 func TestOtherContainer(t *testing.T) {
-	root := t.TempDir()
-	own := strconv.Itoa(os.Getpid())
-	for pid, cgroup := range map[string]string{own: "0::/", "7": "0::/below", "8": "0::/../other"} {
-		os.MkdirAll(root+"/"+pid+"/fd", 0o755)
-		testutil.WriteFile(t, root+"/"+pid+"/cgroup", cgroup+"\n")
-		os.Symlink("socket:["+pid+"]", root+"/"+pid+"/fd/3")
-	}
-	os.Symlink(own, root+"/self")
+	root := testutil.Files(t, strings.ReplaceAll(`
+== self
+->OWN
+== OWN/cgroup
+0::/
+== OWN/fd/
+== 7/cgroup
+0::/below
+== 7/fd/3
+->socket:[7]
+== 8/cgroup
+0::/../other
+== 8/fd/3
+->socket:[8]`, "OWN", strconv.Itoa(os.Getpid())))
 	c := Closer{WholePIDNamespace: true, root: procfs.Root(root)}
 	c.search()
 	if got := fmt.Sprint(c.holders); got != "map[7:{7 3 []}]" {

@@ -2,19 +2,14 @@ package cost
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
-
-// seconds reads a number of seconds.
-func seconds(text string) time.Duration {
-	var n float64
-	fmt.Sscan(text, &n)
-	return time.Duration(n * float64(time.Second))
-}
 
 // TestStop: when a stop began, when it is over, and what would have been enough. Times are
 // seconds after the start.
@@ -23,25 +18,25 @@ func TestStop(t *testing.T) {
 		if text == "" {
 			return time.Time{}
 		}
-		return start.Add(seconds(text))
+		return start.Add(testutil.Must(time.ParseDuration(text + "s")))
 	}
 	for _, cells := range tables.Rows(`
-		# name | TERM | end | last refused | last new | last byte, but of a probe's | and | began | over | hold | delay
-		nothing yet         |    |      |      |      |      | others      |    |      |     |
-		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 17.4 | 7.4 | 5
-		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 14   | 7.4 | 5
-		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |             | 10 | 21.2 | 7.2 | 5
-		nobody comes        | 10 | 10.1 |      | 3    | 4    |             | 10 | 14.1 | 4   |
-		connections remain  | 10 | 10.1 |      | 3    | 4    | open        | 10 | 39   | 4   |
-		it serves on        | 10 |      |      | 38   | 39   | others      | 10 | 39   | 19  | 31
-		another port serves | 10 | 10.1 |      | 3    | 4    | others      | 10 | 39   | 4   |
-		nothing has served  | 10 |      |      |      |      |             | 10 | 10   | 4   |
-		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |             | 10 | 39   | 19  | 30
-		refused as it ended |    | 10   | 10   | 9    | 9    |             | 10 | 14   | 4    | 2
-		clients keep on     | 10 | 19   |      | 8    | 19   | keep on     | 10 | 23   | 13  | 11
-		and others came     | 10 | 19   |      | 16   | 19   | in use      | 10 | 23   | 13  | 11
-		a pool, let go late | 10 | 25   |      | 10.6 | 22.1 | in use      | 10 | 29   | 16.1 | 14
-		and after the end   | 10 | 15   | 22.1 | 10.6 | 15   | in use      | 10 | 26.1 | 16.1 | 14
+		# name | TERM | end | last refused | last new | last byte, not a probe's | and | began | over | hold, delay, keeps on
+		nothing yet         |    |      |      |      |      | Listening=81   |    |      |
+		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |                | 10 | 17.4 | 7.4 5 false
+		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |                | 10 | 14   | 7.4 5 false
+		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |                | 10 | 21.2 | 7.2 5 false
+		nobody comes        | 10 | 10.1 |      | 3    | 4    |                | 10 | 14.1 | 4 0 false
+		connections remain  | 10 | 10.1 |      | 3    | 4    | Open=1         | 10 | 39   | 4 0 false
+		it serves on        | 10 |      |      | 38   | 39   | Listening=81   | 10 | 39   | 19 31 false
+		another port serves | 10 | 10.1 |      | 3    | 4    | Listening=81   | 10 | 39   | 4 0 false
+		nothing has served  | 10 |      |      |      |      |                | 10 | 10   | 4 0 false
+		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |                | 10 | 39   | 19 30 false
+		refused as it ended |    | 10   | 10   | 9    | 9    |                | 10 | 14   | 4 2 false
+		clients keep on     | 10 | 19   |      | 8    | 19   | Before.InUse=3 | 10 | 23   | 13 11 true
+		and others came     | 10 | 19   |      | 16   | 19   | Before.InUse=3 | 10 | 23   | 13 11 false
+		a pool, let go late | 10 | 25   |      | 10.6 | 22.1 | Before.InUse=3 | 10 | 29   | 16.1 14 false
+		and after the end   | 10 | 15   | 22.1 | 10.6 | 15   | Before.InUse=3 | 10 | 26.1 | 16.1 14 false
 	`) {
 		s := &Stop{TERM: at(cells[1]), Limit: 29 * time.Second, QuietFor: 4 * time.Second, Ceiling: 19 * time.Second}
 		s.Before = traffic.Sample{LastOther: at(cells[4]), LastByte: at(cells[5]), LastUse: at(cells[5])}
@@ -49,13 +44,10 @@ func TestStop(t *testing.T) {
 		if cells[2] != "" {
 			s.Ends = []*End{{Port: 80, At: at(cells[2])}}
 		}
-		switch cells[6] {
-		case "others":
-			s.Listening = []uint16{81}
-		case "open":
-			s.Open = 1
-		case "in use", "keep on":
-			s.Before.InUse = 3
+		if name, value, found := strings.Cut(cells[6], "="); found {
+			if !tables.Set(s, name, value) {
+				panic(name)
+			}
 		}
 		isOver := func(now time.Time) bool {
 			s.Now = now
@@ -72,9 +64,8 @@ func TestStop(t *testing.T) {
 			t.Errorf("%s: not over at %s s", cells[0], cells[8])
 		}
 		hold, delay := s.Needed()
-		keepsOn := cells[6] == "keep on"
-		if (hold-seconds(cells[9])).Abs() > time.Millisecond || delay != seconds(cells[10]) || s.KeepsOn() != keepsOn {
-			t.Errorf("%s: a hold of %v, a delay of %v, clients keep on: %v", cells[0], hold, delay, s.KeepsOn())
+		if got := fmt.Sprint(hold.Round(time.Millisecond).Seconds(), delay.Seconds(), s.KeepsOn()); got != cells[9] {
+			t.Errorf("%s: a hold and a delay of %s, want %s", cells[0], got, cells[9])
 		}
 	}
 }

@@ -23,17 +23,11 @@ type kernel struct {
 	traffic  *traffic.Tracker
 	now      time.Time
 	sockets  []tcp.Socket
-	closed   []closedSocket // since the latest sample
+	closed   []func() // which report the sockets closed since the latest sample
 	probes   []traffic.Pattern
 	rest     ledger.Rest
 	missed   bool
 	returned int // ports
-}
-
-// closedSocket is the event of a socket's end.
-type closedSocket struct {
-	tcp.Socket
-	at time.Time
 }
 
 const every = 50 * time.Millisecond
@@ -44,16 +38,29 @@ var (
 	local  = netip.MustParseAddr("10.0.0.2")
 )
 
-// ages are the ages of the last bytes received and sent, in milliseconds: of a request in flight,
-// of one that was answered, of one of which the kernel does not say, of a request to a server
-// behind, and of a client that was refused.
-var ages = map[string][2]time.Duration{
-	"waiting": {5, 500}, "answered": {520, 500}, "tied": {500, 500}, "asking": {500, 5},
-	"refused": {never, never},
+// infos are what the kernel knows of connections: with a request in flight, one that was answered, one of
+// which the kernel does not say, a request to a server behind, a client that was refused; when a connection
+// has sent more, when another request has come, and of a new connection, when a small request has come.
+var infos = map[string]string{
+	"waiting":  "LastReceived=5ms LastSent=500ms LastAcked=500ms",
+	"answered": "LastReceived=520ms LastSent=500ms LastAcked=500ms",
+	"tied":     "LastReceived=500ms LastSent=500ms LastAcked=500ms",
+	"asking":   "LastReceived=500ms LastSent=5ms LastAcked=5ms",
+	"refused":  "LastReceived=1000s LastSent=1000s LastAcked=1000s",
+	"send":     "LastSent=1ms SentSegments=300",
+	"ask":      "LastReceived=1ms Segments=300",
+	"first":    "Received=18 Segments=1 Sent=0 Acked=0 SentSegments=0 LastReceived=1ms LastSent=250ms LastAcked=0s",
 }
 
-// never is the age of what has never happened: the kernel's clock.
-const never = 1e6
+// inform changes what the kernel knows of a connection.
+func inform(s *tcp.Socket, word string) {
+	for field := range strings.FieldsSeq(infos[word]) {
+		name, value, _ := strings.Cut(field, "=")
+		if !tables.Set(&s.Info, name, value) {
+			panic(name)
+		}
+	}
+}
 
 var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinWait1, "fin-wait2": tcp.FinWait2}
 
@@ -104,19 +111,13 @@ func (k *kernel) do(step string) {
 		k.sockets = append(k.sockets, tcp.Socket{State: tcp.Listen, Local: on(numbers[0]), Cookie: cookie})
 	case "connect":
 		k.sockets = append(k.sockets, connection(words[2:], numbers))
-	case "send":
-		s := of(numbers[0])
-		s.Info.LastSent, s.Info.SentSegments = ms, 300
-	case "ask":
-		s := of(numbers[0])
-		s.Info.LastReceived, s.Info.Segments = ms, 300
+	case "send", "ask", "first":
+		inform(of(numbers[0]), words[0])
 	case "token":
 		for _, cookie := range numbers[1:] {
 			add(of(cookie), 0, 10)
 			of(cookie).Info.LastSent = time.Duration(numbers[0]) * ms
 		}
-	case "first":
-		of(numbers[0]).Info = tcp.Info{Received: 18, Segments: 1, LastReceived: ms, LastSent: 250 * ms, PureACKs: 1}
 	case "echo":
 		s := of(numbers[2])
 		add(s, uint64(numbers[1]), 4)
@@ -170,9 +171,7 @@ func connection(words []string, numbers []int) tcp.Socket {
 		Cookie: uint64(cookie), Inode: uint32(cookie), HasInfo: true,
 		Info: tcp.Info{Received: 100, Sent: 100, Acked: 100, Segments: 2, SentSegments: 2, PureACKs: 1},
 	}
-	s.Info.LastReceived = ages[words[0]][0] * time.Millisecond
-	s.Info.LastSent = ages[words[0]][1] * time.Millisecond
-	s.Info.LastAcked = s.Info.LastSent
+	inform(&s, words[0])
 	switch words[len(words)-1] {
 	case "unaccepted":
 		s.Inode = 0
@@ -193,14 +192,16 @@ func (k *kernel) end(how string, cookies []int) {
 				s.Remote = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 			} else if how == "abort" {
 				s.Remote = netip.AddrPortFrom(client, 0)
-				s.Info = tcp.Info{LastSent: s.Info.LastSent, LastAcked: s.Info.LastAcked, LastReceived: never * time.Millisecond}
+				last := s.Info
+				s.Info = tcp.Info{LastSent: last.LastSent, LastAcked: last.LastAcked, LastReceived: 1000 * time.Second}
 			}
 			if how == "leave" {
 				s.Info.Acked++
 			}
 			s.State = tcp.Close
 			s.Inode = 0
-			k.closed = append(k.closed, closedSocket{s, k.now.Add(10 * time.Millisecond)})
+			at := k.now.Add(10 * time.Millisecond)
+			k.closed = append(k.closed, func() { k.ledger.Closed(&s, at, side(&s)) })
 		}
 		return ends
 	})
@@ -240,9 +241,8 @@ func side(s *tcp.Socket) ledger.Side {
 }
 
 func (k *kernel) readEvents() {
-	for i := range k.closed {
-		e := &k.closed[i]
-		k.ledger.Closed(&e.Socket, e.at, side(&e.Socket))
+	for _, report := range k.closed {
+		report()
 	}
 	k.closed = nil
 }
@@ -393,11 +393,10 @@ func TestFrozen(t *testing.T) {
 	k := play("listen 80")
 	k.rest.Resets += 3
 	k.ledger.Begin(k.now.Add(every))
-	ended := k.now.Add(every + 2*time.Second)
-	k.ledger.Closed(&tcp.Socket{
-		State: tcp.Close, Local: on(80), Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0),
-	}, ended, ledger.Clients)
-	k.rest.ReadAt = ended
+	k.now = k.now.Add(2 * time.Second)
+	k.end("destroy", []int{80})
+	k.readEvents()
+	k.rest.ReadAt = k.now.Add(10 * time.Millisecond) // when the listener ended
 	r := k.judge()
 	if r.Refused != 3 || !slices.Equal(r.PerSecond, []int{3}) {
 		t.Errorf("%+v, want 3 refused in the first second", r)

@@ -2,12 +2,13 @@ package health
 
 import (
 	"io"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestNextRequest: at a stop the app answers a request in progress, in two pieces. The next request on
@@ -47,23 +48,27 @@ func TestClose(t *testing.T) {
 func TestLimits(t *testing.T) {
 	l, _, _ := relayed(t)
 	l.stop()
-	const greeting, request, kept, end = 1, 2, 3, 4
-	l.limits = limits{greeting: greeting, request: request, kept: kept, end: end}
-	for _, c := range []struct {
-		state        client
-		before, stop time.Duration
-	}{
-		{client{target: Talk{FD: -1}}, greeting, request},
-		{client{}, request, request},
-		{client{target: Talk{connected: true}}, request, request},
-		{client{target: Talk{connected: true}, last: theClient}, kept, request},
-		{client{target: Talk{connected: true}, last: theCommand}, kept, end},
-		{client{target: Talk{FD: -1}, answered: true}, end, end},
-	} {
-		for mode, want := range []time.Duration{check.Pass: c.before, check.Fail: c.stop} {
+	l.limits = limits{greeting: 1, request: 2, kept: 3, end: 4}
+	names := []string{1: "greeting", "request", "kept", "end"}
+	senders := map[string]sender{"client": theClient, "command": theCommand}
+	for _, cells := range tables.Rows(`
+		# the connection to the target | who sent the last byte | the limit before a stop | during it
+		none           |         | greeting | request
+		not yet        |         | request  | request
+		relayed        |         | request  | request
+		relayed        | client  | kept     | request
+		relayed        | command | kept     | end
+		none, answered |         | end      | end
+	`) {
+		c := client{answered: cells[0] == "none, answered", last: senders[cells[1]]}
+		c.target.connected = cells[0] == "relayed"
+		if strings.HasPrefix(cells[0], "none") {
+			c.target.FD = -1
+		}
+		for mode, want := range []string{check.Pass: cells[2], check.Fail: cells[3]} {
 			l.SetMode(check.Mode(mode))
-			if got := l.limit(&c.state); got != want {
-				t.Errorf("%+v in mode %v: limit %d, want %d", c.state, l.currentMode(), got, want)
+			if got := names[l.limit(&c)]; got != want {
+				t.Errorf("%q in mode %v: limit %s, want %s", cells, l.currentMode(), got, want)
 			}
 		}
 	}

@@ -1,10 +1,13 @@
 package observe
 
 import (
-	"os"
+	"fmt"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
@@ -24,15 +27,10 @@ func TestEventsMissed(t *testing.T) {
 		e := events{reader: &c.reader}
 		e.read(trigger)
 		bursting := e.bursting()
-		if missed := e.missedIn(trigger); missed != c.missed || bursting != c.bursting || e.bursting() {
+		if missed := e.endSample().Equal(trigger); missed != c.missed || bursting != c.bursting || e.bursting() {
 			t.Errorf("%s: missed %v, bursting %v, then %v", name, missed, bursting, e.bursting())
 		}
 	}
-}
-
-// missedIn reports whether events were missed, at the end of a sample.
-func (e *events) missedIn(sample time.Time) bool {
-	return e.endSample().Equal(sample)
 }
 
 // TestEventsPaused: in a flood the groups are left for a second, during which activity is
@@ -46,46 +44,37 @@ func TestEventsPaused(t *testing.T) {
 	if e.reader != nil || !f.closed {
 		t.Fatal("6000 events at once are not a flood")
 	}
-	for _, step := range []struct {
-		after             time.Duration
-		missed, reporting bool
-	}{{0, true, false}, {999 * time.Millisecond, true, false}, {time.Second, true, true}, {2 * time.Second, false, true}} {
-		at := trigger.Add(step.after)
+	for _, step := range tables.Read[struct {
+		After time.Duration
+		Found string
+	}](`
+		# after the flood | missed, reporting
+		0s    | true false
+		999ms | true false
+		1s    | true true
+		2s    | false true
+	`) {
+		at := trigger.Add(step.After)
 		if e.beginSample(at) {
 			e.setPorts(scope.Ports{80})
 		}
-		if missed := e.missedIn(at); missed != step.missed || (e.reader != nil) != step.reporting {
-			t.Errorf("after %v: missed %v, reporting %v", step.after, missed, e.reader != nil)
+		if got := fmt.Sprint(e.endSample().Equal(at), e.reader != nil); got != step.Found {
+			t.Errorf("after %v: %s, want %s", step.After, got, step.Found)
 		}
 	}
 	e.pause()
 }
 
-// TestEventsUnfiltered: a reader whose filter cannot get a further port is closed.
-func TestEventsUnfiltered(t *testing.T) {
-	f := &fakeEvents{err: errDenied}
-	e := events{reader: f}
-	if e.setPorts(scope.Ports{80, 81}); e.reader != nil || !f.closed {
-		t.Error("events of the new port are filtered out")
-	}
-}
-
 // TestEventsWait: wait reads events as they arrive, in a burst from time to time, and returns in
 // time.
 func TestEventsWait(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	for name, bursting := range map[string]bool{"an event": false, "a burst": true} {
+	for name, arrived := range map[string]uint{"an event": 1, "a burst": 0} {
+		fd := testutil.Must(unix.Eventfd(arrived, 0))
+		defer unix.Close(fd)
 		hasRead := make(chan bool, 1)
-		e := events{reader: &fakeEvents{fd: int(r.Fd()), read: func() { hasRead <- true }}}
-		if bursting {
+		e := events{reader: &fakeEvents{fd: fd, read: func() { hasRead <- true }}}
+		if arrived == 0 {
 			e.missedAt = trigger
-		} else {
-			testutil.Must(w.WriteString("x"))
 		}
 		go e.wait(time.Now().Add(time.Hour))
 		select {

@@ -27,11 +27,6 @@ func TestMain(m *testing.M) {
 // usual is the configuration behind the times in tests.
 var usual = traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 
-// config is the configuration of a hold until silence on a port.
-func config(start time.Time, port uint16) Config {
-	return Config{Start: start, Traffic: usual, Ports: []uint16{port}, Gate: stop.Gate{Until: stop.Quiet}}
-}
-
 var (
 	trigger   = time.Unix(1000, 0)
 	serverEnd = netip.MustParseAddrPort("10.0.0.1:80")
@@ -129,14 +124,6 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 func kept(cookie uint64) tcp.Socket {
 	s := tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: clientEnd, Cookie: cookie, Inode: 1, HasInfo: true}
 	s.Info = tcp.Info{Received: 300, Sent: 600, LastReceived: 2 * time.Hour, LastSent: time.Hour, LastAcked: time.Hour}
-	return s
-}
-
-// waiting returns the same connection with a request in flight.
-func waiting(cookie uint64) tcp.Socket {
-	s := kept(cookie)
-	s.Info.Received += 100
-	s.Info.LastReceived = time.Second
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -16,7 +17,8 @@ import (
 
 // TestObserverFallsBack: a source that fails during a sample is replaced at once by
 // /proc/net if the failure is permanent, and else after three samples in a row, which are
-// incomplete. Open connections are not new to the next source.
+// incomplete. Open connections are not new to the next source, which shows no requests. Without any source
+// nothing can be observed, and the reasons are named.
 func TestObserverFallsBack(t *testing.T) {
 	for err, incomplete := range map[error]int{
 		unix.EPERM: 0, unix.EACCES: 0, unix.ENOENT: 0, fmt.Errorf("cannot list IPv4 sockets: %w", unix.ETIMEDOUT): 0,
@@ -30,7 +32,7 @@ func TestObserverFallsBack(t *testing.T) {
 			s.take(trigger.Add(time.Duration(i+1) * time.Second))
 			got := s.snapshot
 			if i < incomplete {
-				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || e.closed {
+				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || !got.Requests.Stale || e.closed {
 					t.Errorf("%v, sample %d: %+v", err, i, got)
 				}
 				continue
@@ -38,9 +40,15 @@ func TestObserverFallsBack(t *testing.T) {
 			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || !e.closed || s.observer.events.reader != nil {
 				t.Errorf("%v, sample %d: %s, %s", err, i, got.Observer, got.Trouble)
 			}
-			if got.Open != 1 || got.Accepted != 0 || got.More {
-				t.Errorf("%v, sample %d: %+v", err, i, got.Sample)
+			if got.Open != 1 || got.Accepted != 0 || got.More || !got.Requests.Stale {
+				t.Errorf("%v, sample %d: %+v, requests %+v", err, i, got.Sample, got.Requests)
 			}
+		}
+		s.observer.source.root = "/no/such"
+		s.take(trigger)
+		trouble := "sock_diag: " + err.Error() + `; cannot open "/no/such/net/tcp": no such file or directory`
+		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != None || got.Trouble != trouble {
+			t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
 		}
 	}
 }
@@ -48,14 +56,23 @@ func TestObserverFallsBack(t *testing.T) {
 // TestObserverReturns: a request that is in flight when sock_diag fails holds, until MaxSilence. The source
 // is tried again at doubling intervals, and when it works knows the connections.
 func TestObserverReturns(t *testing.T) {
-	s, f, _ := fakeSampler(waiting(99))
+	waiting := kept(99)
+	waiting.Info.Received += 100
+	waiting.Info.LastReceived = time.Second
+	s, f, _ := fakeSampler(waiting)
 	s.observer.source.root = procRoot(t)
 	var now time.Duration
-	takeUntil := func(end time.Duration) Snapshot {
+	want := func(end time.Duration, want string) {
+		t.Helper()
 		for ; now < end; now += usual.Poll {
 			s.take(trigger.Add(now))
 		}
-		return s.snapshot
+		got := s.snapshot
+		found := fmt.Sprintf("%s, %d of %d in flight", got.Observer, got.InFlight, got.Open)
+		isGood := (got.Trouble == "") == (got.Observer == SockDiag)
+		if found != want || got.State != stop.Busy || got.Accepted != 0 || got.More || !isGood {
+			t.Errorf("at %v %s, want %s: %+v", now, found, want, got)
+		}
 	}
 	var tries []time.Duration
 	s.observer.source.connect = func() (dumper, error) {
@@ -65,26 +82,22 @@ func TestObserverReturns(t *testing.T) {
 		}
 		return nil, errDenied
 	}
-	takeUntil(time.Second)
+	want(time.Second, "sock_diag, 1 of 1 in flight")
 	f.errs = []error{unix.EPERM}
-	if got := takeUntil(8 * time.Second); got.Observer != ProcNet || got.InFlight != 1 || got.State != stop.Busy {
-		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
-	}
+	want(8*time.Second, "/proc/net, 1 of 1 in flight")
 	f.sockets[0].Info.LastReceived = 8 * time.Second
-	got := takeUntil(9 * time.Second)
-	if got.Observer != SockDiag || got.Trouble != "" || got.InFlight != 1 || got.State != stop.Busy || got.Accepted != 0 || got.More {
-		t.Errorf("by %s: %v, %+v", got.Observer, got.State, got.Sample)
-	}
+	want(9*time.Second, "sock_diag, 1 of 1 in flight")
 	if want := []time.Duration{1.25e9, 2.25e9, 4.25e9, 8.25e9}; !slices.Equal(tries, want) || s.observer.events.reader == nil {
 		t.Errorf("tried after %v, want %v", tries, want)
 	}
 	f.sockets[0].Info.Sent += 100
 	f.sockets[0].Info.LastSent = 0
-	if got := takeUntil(10 * time.Second); got.InFlight != 0 || got.Open != 1 {
-		t.Errorf("answered: %+v", got.Sample)
-	}
+	want(10*time.Second, "sock_diag, 0 of 1 in flight")
 	f.errs = []error{unix.ETIMEDOUT}
-	if takeUntil(60 * time.Second); len(tries) != 4 || s.snapshot.Observer != ProcNet {
+	for ; now < time.Minute; now += usual.Poll {
+		s.take(trigger.Add(now))
+	}
+	if len(tries) != 4 || s.snapshot.Observer != ProcNet {
 		t.Errorf("%d tries of a source that blocks", len(tries))
 	}
 }
@@ -94,61 +107,33 @@ func TestObserverReturns(t *testing.T) {
 // that arrived meanwhile count; connections that the next sample shows are not new.
 func TestObserverFailsOnce(t *testing.T) {
 	s, f, e := fakeSampler()
-	for i, sample := range []struct {
-		err      error
-		ended    int // connections
-		after    time.Duration
-		state    stop.TrafficState
-		accepted int
-	}{
-		{nil, 0, 0, stop.Busy, 0},
-		{nil, 0, usual.QuietFor, stop.ConditionMet, 0},
-		{unix.ENOBUFS, 1, usual.QuietFor, stop.Busy, 1},
-		{nil, 0, usual.QuietFor, stop.Busy, 1},
-		{unix.ENOBUFS, 0, usual.QuietFor, stop.Busy, 1},
-		{unix.ENOBUFS, 0, usual.QuietFor, stop.Busy, 1},
-		{nil, 0, 20 * usual.QuietFor, stop.ConditionMet, 1},
-	} {
-		failed := sample.err != nil
-		f.errs, f.sockets, e.ended = nil, []tcp.Socket{kept(99)}, sample.ended
-		if failed {
-			f.errs, f.sockets = []error{sample.err}, nil
+	for i, sample := range tables.Read[struct {
+		Dumps string
+		Ended int // connections
+		After time.Duration
+		Found string
+	}](`
+		# a dump | connections ended | after the trigger | the state and the connections accepted
+		works | 0 | 0s  | busy 0
+		works | 0 | 3s  | met 0
+		fails | 1 | 3s  | busy 1
+		works | 0 | 3s  | busy 1
+		fails | 0 | 3s  | busy 1
+		fails | 0 | 3s  | busy 1
+		works | 0 | 60s | met 1
+	`) {
+		fails := sample.Dumps == "fails"
+		f.errs, f.sockets, e.ended = nil, []tcp.Socket{kept(99)}, sample.Ended
+		if fails {
+			f.errs, f.sockets = []error{unix.ENOBUFS}, nil
 		}
-		s.take(trigger.Add(sample.after))
+		s.take(trigger.Add(sample.After))
 		got := s.snapshot
-		if got.State != sample.state || got.Accepted != sample.accepted || got.Requests.Stale != failed {
+		if fmt.Sprint(got.State, got.Accepted) != sample.Found || got.Requests.Stale != fails {
 			t.Errorf("sample %d: %+v, want %+v", i, got, sample)
 		}
 		if got.Observer != SockDiag || got.Trouble != "" || e.closed {
 			t.Errorf("sample %d: %s, %s", i, got.Observer, got.Trouble)
-		}
-	}
-}
-
-// TestObserverUnobservable: without any source no condition holds, and the reasons are named.
-// Requests are known by sock_diag alone.
-func TestObserverUnobservable(t *testing.T) {
-	s, _, _ := fakeSampler()
-	const denied, denials = "sock_diag: denied", `sock_diag: denied; cannot open "/no/such/net/tcp": no such file or directory`
-	for _, step := range []struct {
-		change            func(o *Observer)
-		state             stop.TrafficState
-		observer, trouble string
-	}{
-		{func(o *Observer) {}, stop.ConditionMet, SockDiag, ""},
-		{func(o *Observer) { o.source.fallBack(errDenied) }, stop.ConditionMet, ProcNet, denied},
-		{func(o *Observer) { o.source.root = "/no/such" }, stop.Unobservable, None, denials},
-		{func(o *Observer) { o.source.root = "" }, stop.ConditionMet, ProcNet, denied},
-		{func(o *Observer) { o.scope.Ports, o.source = nil, source{conn: &fakeDumper{}} }, stop.NoListeners, "", ""},
-	} {
-		step.change(s.observer)
-		s.take(trigger.Add(usual.QuietFor))
-		got := s.snapshot
-		if got.State != step.state || got.Observer != step.observer || got.Trouble != step.trouble {
-			t.Errorf("%v by %q, %q; want %+v", got.State, got.Observer, got.Trouble, step)
-		}
-		if got.Requests.Stale != (step.observer != SockDiag) {
-			t.Errorf("%v by %q: %+v", got.State, got.Observer, got.Requests)
 		}
 	}
 }

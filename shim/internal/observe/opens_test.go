@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
@@ -23,7 +25,7 @@ import (
 func TestOpens(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# name | the hold | samples: connections accepted | what each finds
-		counted             | alone        | 7                     | accepted=7
+		counted             | alone        | 7                     | Accepted=7
 		others listen       |              | 7                     | missed
 		connects itself     | alone active | 7                     | missed
 		cannot read         | alone        | 7:error               | missed
@@ -31,13 +33,13 @@ func TestOpens(t *testing.T) {
 		a flood             | alone flood  | 7                     | missed
 		no counters before  | alone blind  | 7                     | missed
 		health checks       | health       | 0 1 1 0 1 1 1 1 1     | - - - - - - - missed -
-		events              | alone events | 2 2 5                 | opened=2 - opened=3
-		to ourselves        | alone events | 2:self=1 4:self=3 5:self=3 | opened=1 - opened=1
-		events, cannot read | alone events | 9:error 3             | - opened=3
+		events              | alone events | 2 2 5                 | Opened=2 - Opened=3
+		to ourselves        | alone events | 2:self=1 4:self=3 5:self=3 | Opened=1 - Opened=1
+		events, cannot read | alone events | 9:error 3             | - Opened=3
 		self, unread        | alone events | 1:self=1:error 1:self=1 | - -
 		others, events      | events       | 2                     | -
-		segments            | alone        | 0:in=1 0:in=1 0:in=2  | segments - segments
-		turned away         | alone        | 0:over=1 0:over=1     | turned-away -
+		segments            | alone        | 0:in=1 0:in=1 0:in=2  | Segments=true - Segments=true
+		turned away         | alone        | 0:over=1 0:over=1     | TurnedAway=true -
 	`) {
 		is := func(word string) bool { return slices.Contains(strings.Fields(cells[1]), word) }
 		atTrigger := procfs.Counters{ActiveOpens: 3, PassiveOpens: 100}
@@ -75,7 +77,8 @@ func TestOpens(t *testing.T) {
 			p.toSelf += max(toSelf-before, 0)
 			before = max(toSelf, before)
 			p.check(trigger, counters, err, &e, &rest)
-			found = append(found, describe(rest))
+			text := strings.Join(tables.Differing(ledger.Rest{}, rest), "+")
+			found = append(found, cmp.Or(strings.ReplaceAll(text, fmt.Sprint("MissedAt=", trigger), "missed"), "-"))
 		}
 		if got := strings.Join(found, " "); got != cells[3] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[3])
@@ -83,25 +86,10 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-func describe(rest ledger.Rest) string {
-	switch {
-	case rest.Accepted > 0:
-		return fmt.Sprintf("accepted=%d", rest.Accepted)
-	case rest.Opened > 0:
-		return fmt.Sprintf("opened=%d", rest.Opened)
-	case !rest.MissedAt.IsZero():
-		return "missed"
-	case rest.Segments:
-		return "segments"
-	case rest.TurnedAway:
-		return "turned-away"
-	}
-	return "-"
-}
-
 // TestLatePorts: a port opened after the trigger counts from the next listing on, for the
 // dump and for events. A port that is closed stays; a neighbor's port does not count, and its
-// connections are in the kernel's counters. With ports given, nothing is listed.
+// connections are in the kernel's counters. A reader
+// whose filter cannot get the port is closed. With ports given, nothing is listed.
 func TestLatePorts(t *testing.T) {
 	netns.Need(t)
 	s, f, e := fakeSampler(listenerOn(80, 50))
@@ -136,6 +124,10 @@ func TestLatePorts(t *testing.T) {
 		if o.opens.comparable != (cells[2] == "yes") {
 			t.Errorf("%q: comparable is %v", cells, o.opens.comparable)
 		}
+	}
+	e.err, f.sockets = errDenied, []tcp.Socket{listenerOn(95, 50)}
+	if o.FindLate(); o.events.reader != nil || !e.closed {
+		t.Error("events of a port that the filter leaves out are read")
 	}
 	o.query.Given = []uint16{80}
 	f.dumps = 0

@@ -19,19 +19,14 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 	t.Helper()
 	f.Held, f.Shim = Inodes{}, Inodes{}
 	const around = "listen=82/60 listen=80/50 listen=80/50 listen=81/51 listen=83/61 established=1080/50 established=1083/61"
-	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "around", around)) {
+	text = strings.ReplaceAll(text, "around", around)
+	// The other words are names of fields.
+	text = strings.NewReplacer("listen=", "listeners=", "connect=", "open=", "range", "ephemeral=", "table", "err=table",
+		"unread", "helderr=descriptors", "below-unknown", "cgroupserr=groups").Replace(text)
+	for word := range strings.FieldsSeq(text) {
 		name, value, hasValue := strings.Cut(word, "=")
-		socket := tcp.Socket{State: tcp.Listen}
-		fmt.Sscanf(value, "%d/%d", &socket.Inode, &socket.Cgroup)
-		number := socket.Inode
-		socket.Local = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(number))
-		switch name {
-		case "given":
-			f.Given = append(f.Given, uint16(number))
-		case "listen":
-			f.Listeners = append(f.Listeners, socket)
-		case "connect":
-			f.Open = append(f.Open, socket)
+		socket := socketOf(value)
+		switch number := socket.Inode; name {
 		case "established":
 			socket.State = tcp.Established
 			f.Listeners = append(f.Listeners, socket)
@@ -44,29 +39,26 @@ func parseFacts(t *testing.T, text string) (f Facts) {
 			}
 		case "below":
 			f.Cgroups[uint64(number)] = true
-		case "below-unknown":
-			f.CgroupsErr = errors.New("groups")
 		case "held":
 			f.Held[number] = true
 		case "shim":
 			f.Shim[number] = true
-		case "unread":
-			f.HeldErr = errors.New("descriptors")
-		case "table":
-			f.Err = errors.New("table")
-		case "range":
-			f.Ephemeral = procfs.PortRange{First: 700, Last: 799}
-		case "udp":
-			f.UDP = append(f.UDP, socket)
-		case "unix":
-			f.Unix = append(f.Unix, number)
-		case "unseen":
-			f.Unseen = append(f.Unseen, value)
 		default:
-			t.Fatalf("no fact %q", word)
+			ephemeral := func(string) procfs.PortRange { return procfs.PortRange{First: 700, Last: 799} }
+			if !tables.Set(&f, name, value, socketOf, errors.New, ephemeral) {
+				t.Fatalf("no fact %q", word)
+			}
 		}
 	}
 	return f
+}
+
+// socketOf returns a listener, of PORT/CGROUP.
+func socketOf(text string) tcp.Socket {
+	s := tcp.Socket{State: tcp.Listen}
+	fmt.Sscanf(text, "%d/%d", &s.Inode, &s.Cgroup)
+	s.Local = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(s.Inode))
+	return s
 }
 
 // describe returns a scope in the words of testdata/decisions.txt.

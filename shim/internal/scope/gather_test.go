@@ -2,7 +2,6 @@ package scope
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -134,14 +133,12 @@ func TestUnseen(t *testing.T) {
 	add(unix.AF_PACKET, unix.SOCK_RAW, 0, "")
 	add(unix.AF_INET, unix.SOCK_DGRAM, 0, "")
 	add(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, "")
-	stdin, stdout := testutil.Must(child.StdinPipe()), testutil.Must(child.StdoutPipe())
+	stdin := testutil.Must(child.StdinPipe())
 	if err := child.Start(); err != nil {
 		t.Skip("cannot start cat: ", err)
 	}
 	defer child.Wait()
 	defer stdin.Close()
-	testutil.Must(stdin.Write([]byte("x")))
-	testutil.Must(io.ReadFull(stdout, make([]byte, 1)))
 	for _, file := range child.ExtraFiles {
 		file.Close() // or it would be a socket of lameduck's own
 	}
@@ -181,13 +178,5 @@ func TestGroups(t *testing.T) {
 	}
 	if ids, err := readCgroups("/proc", 1<<60); err == nil || len(ids) == 0 {
 		t.Errorf("no such group: %v, %v", ids, err)
-	}
-}
-
-// TestNoProc: without /proc no list is complete.
-func TestNoProc(t *testing.T) {
-	s := Decide(Gather(Query{Proc: procfs.Root(t.TempDir()), Cgroup: 5}))
-	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {
-		t.Errorf("%+v", s)
 	}
 }

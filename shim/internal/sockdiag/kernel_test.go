@@ -1,9 +1,9 @@
 package sockdiag
 
 import (
+	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -44,13 +44,12 @@ func next(t *testing.T, e *Events, n int) (got []tcp.Socket, lost int) {
 	return got, lost
 }
 
-// listen returns a listener, with MPTCP if mptcp is true (the default in package net).
-func listen(t *testing.T, network, addr string, mptcp bool) *net.TCPListener {
+// listen returns a listener on all addresses, of IPv4 alone if the network is tcp4.
+func listen(t *testing.T, network string) *net.TCPListener {
 	t.Helper()
-	netns.Need(t)
 	var config net.ListenConfig
-	config.SetMultipathTCP(mptcp)
-	l := testutil.Must(config.Listen(t.Context(), network, addr))
+	config.SetMultipathTCP(false)
+	l := testutil.Must(config.Listen(t.Context(), network, ":0"))
 	t.Cleanup(func() { l.Close() })
 	return l.(*net.TCPListener)
 }
@@ -58,10 +57,9 @@ func listen(t *testing.T, network, addr string, mptcp bool) *net.TCPListener {
 func portOf(l net.Listener) uint16 { return uint16(l.Addr().(*net.TCPAddr).Port) }
 
 // pair returns both ends of a connection to l: the client has said "ping", and the server "answer".
-func pair(t *testing.T, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
+func pair(t *testing.T, l *net.TCPListener) (client, server *net.TCPConn) {
 	t.Helper()
-	to := netip.AddrPortFrom(netip.MustParseAddr(addr), portOf(l))
-	client = testutil.Must(net.Dial("tcp", to.String())).(*net.TCPConn)
+	client = testutil.Must(net.Dial("tcp", fmt.Sprint("127.0.0.1:", portOf(l)))).(*net.TCPConn)
 	server = testutil.Must(l.AcceptTCP())
 	t.Cleanup(func() {
 		client.Close()
@@ -77,7 +75,7 @@ func pair(t *testing.T, l *net.TCPListener, addr string) (client, server *net.TC
 // closeOne makes and closes a connection, and returns the socket of the server.
 func closeOne(t *testing.T, l *net.TCPListener) tcp.Socket {
 	t.Helper()
-	client, server := pair(t, l, "127.0.0.1")
+	client, server := pair(t, l)
 	s := onFD(server, ReadSocket)
 	client.Close()
 	io.Copy(io.Discard, server)
@@ -99,28 +97,44 @@ func inode(fd int) (uint32, error) {
 	return uint32(stat.Ino), err
 }
 
-// TestDump: a dump shows a listener and a connection with the inodes of their descriptors, where
-// the listener is of MPTCP too: the kernel lists the TCP socket below. The descriptor of a
-// connection shows the same as the dump.
+// TestDump: a dump shows a listener and a connection with the inodes of their descriptors, where the
+// listener is of MPTCP, as by default in package net, too: the kernel lists the TCP socket below. The
+// descriptor of a connection shows the same as the dump.
 func TestDump(t *testing.T) {
 	c := openConn(t)
-	l := listen(t, "tcp", "[::1]:0", true)
-	client, server := pair(t, l, "::1")
+	l := testutil.Must(net.Listen("tcp", ":0")).(*net.TCPListener)
+	defer l.Close()
+	client, server := pair(t, l)
 	testutil.Must(io.WriteString(client, "unread"))
 	testutil.Eventually(t, "received", func() bool { return onFD(server, ReadSocket).Unread == 6 })
 	for _, info := range []bool{false, true} {
-		found := map[tcp.State]tcp.Socket{}
-		q := Query{States: In(tcp.Listen, tcp.Established), Ports: []uint16{portOf(l)}, Info: info}
-		err := c.Dump(q, func(s *tcp.Socket) { found[s.State] = *s })
-		if s := found[tcp.Listen]; err != nil || s.Inode != onFD(l, inode) || s.HasInfo {
-			t.Errorf("listener %+v, %v", s, err)
+		dump := func(state tcp.State) (found tcp.Socket) {
+			n := 0
+			q := Query{States: In(state), Ports: []uint16{portOf(l)}, Info: info}
+			if err := c.Dump(q, func(s *tcp.Socket) { found = *s; n++ }); err != nil || n != 1 {
+				t.Errorf("%d sockets, %v; want one in state %d", n, err, state)
+			}
+			return found
 		}
-		got, want := found[tcp.Established], onFD(server, ReadSocket)
+		if s := dump(tcp.Listen); s.Inode != onFD(l, inode) || s.HasInfo {
+			t.Errorf("listener %+v", s)
+		}
+		got, want := dump(tcp.Established), onFD(server, ReadSocket)
 		if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != want.Unread || got.HasInfo != info {
 			t.Errorf("connection %+v, want %+v", got, want)
 		}
 		if info && (got.Info.Received != 10 || want.Info.Received != 10 || got.Info.Sent != 6 || want.Info.Sent != 6) {
 			t.Errorf("connection %+v, want %+v", got, want)
+		}
+	}
+}
+
+// kernel visits the sockets that the kernel sends, which may be more than match.
+func (c *Conn) kernel(q Query, visit func(*tcp.Socket)) {
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		testutil.Must(unix.Write(c.fd, newRequest(nil, family, q)))
+		for r := (reply{sock: &c.sock, visit: visit}); !r.done; {
+			testutil.Must(0, r.parse(c.buf[:testutil.Must(receive(c.fd, c.buf))]))
 		}
 	}
 }
@@ -134,7 +148,7 @@ func TestPorts(t *testing.T) {
 		var listeners []*net.TCPListener
 		var ports []uint16
 		for i := range 2 * n {
-			l := listen(t, []string{"tcp", "tcp4"}[i/2%2], ":0", false)
+			l := listen(t, []string{"tcp", "tcp4"}[i/2%2])
 			listeners = append(listeners, l)
 			if i%2 == 0 {
 				ports = append(ports, portOf(l), portOf(l))
@@ -142,11 +156,15 @@ func TestPorts(t *testing.T) {
 		}
 		e := openEvents(t, ports[0])
 		want := tcp.PortSet(ports)
-		var listed []uint16
 		q := Query{States: In(tcp.Listen), Ports: want}
+		var listed, passed []uint16
 		err := c.Dump(q, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
 		if slices.Sort(listed); err != nil || !slices.Equal(listed, want) {
 			t.Errorf("%d ports: listed %v, %v; want %v", n, listed, err, want)
+		}
+		c.kernel(q, func(s *tcp.Socket) { passed = append(passed, s.Local.Port()) })
+		if slices.Sort(passed); n <= 256 && !slices.Equal(passed, want) {
+			t.Errorf("%d ports: the kernel lists %v, want %v", n, passed, want)
 		}
 		for i, l := range listeners {
 			l.Close()
@@ -172,7 +190,7 @@ func TestPorts(t *testing.T) {
 func TestManySockets(t *testing.T) {
 	c := openConn(t)
 	for range 300 {
-		listen(t, "tcp4", "127.0.0.1:0", false)
+		listen(t, "tcp4")
 	}
 	q := Query{States: AllStates, Info: true}
 	func() {
@@ -183,6 +201,9 @@ func TestManySockets(t *testing.T) {
 	if err := c.Dump(q, func(*tcp.Socket) { n++ }); err != nil || n < 300 {
 		t.Errorf("%d sockets, %v; want at least 300", n, err)
 	}
+	if q.States != 0x1ffe { // all but 0
+		t.Errorf("the states are %x", q.States)
+	}
 	if allocs := testing.AllocsPerRun(10, func() { c.Dump(q, func(*tcp.Socket) {}) }); allocs > 20 {
 		t.Errorf("%v allocations", allocs)
 	}
@@ -191,8 +212,8 @@ func TestManySockets(t *testing.T) {
 // TestNoCarrier: what our own device drops does not count as sent again, of data and of probes.
 func TestNoCarrier(t *testing.T) {
 	c := openConn(t)
-	l := listen(t, "tcp4", "127.0.0.1:0", false)
-	_, server := pair(t, l, "127.0.0.1")
+	l := listen(t, "tcp4")
+	_, server := pair(t, l)
 	tc := func(words string) {
 		if out, err := exec.Command("tc", strings.Fields(words)...).CombinedOutput(); err != nil {
 			t.Skipf("tc %s: %v: %s", words, err, out)
@@ -202,8 +223,8 @@ func TestNoCarrier(t *testing.T) {
 	testutil.Must(io.WriteString(server, "more"))
 	last := tcp.Socket{}
 	testutil.Eventually(t, "three tries", func() bool {
-		port := portOf(l)
-		c.Dump(Query{States: In(tcp.Established), Ports: tcp.Ports{port}, Info: true}, func(s *tcp.Socket) { last = *s })
+		q := Query{States: In(tcp.Established), Ports: tcp.Ports{portOf(l)}, Info: true}
+		c.Dump(q, func(s *tcp.Socket) { last = *s })
 		return last.Info.Sent >= 6+3*4 || last.Retries > 0
 	})
 	tc("qdisc del dev lo root")
@@ -236,22 +257,23 @@ func TestNetlinkSockets(t *testing.T) {
 // TestEvents: a connection that ends has one event, whoever closes first. The FIN of the peer does
 // not count as a byte, read or unread.
 func TestEvents(t *testing.T) {
-	l := listen(t, "tcp", ":0", false)
+	l := listen(t, "tcp")
 	e := openEvents(t, portOf(l))
-	for name, end := range map[string]func(client, server *net.TCPConn){
-		"client first": func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
-		"server first": func(client, server *net.TCPConn) { server.Close(); io.Copy(io.Discard, client); client.Close() },
-		"the end unread": func(client, server *net.TCPConn) {
-			client.CloseWrite()
-			testutil.Eventually(t, "acknowledged", func() bool { return onFD(client, ReadSocket).State == tcp.FinWait2 })
-			server.Close()
-			client.Close()
-		},
-	} {
-		client, server := pair(t, l, "127.0.0.1")
+	end := func(first, second *net.TCPConn) { first.Close(); io.Copy(io.Discard, second); second.Close() }
+	for _, name := range []string{"client first", "server first", "the end unread"} {
+		client, server := pair(t, l)
 		cookie := onFD(server, ReadSocket).Cookie
 		remote := client.LocalAddr().(*net.TCPAddr).AddrPort()
-		end(client, server)
+		switch name {
+		case "client first":
+			end(client, server)
+		case "server first":
+			end(server, client)
+		default:
+			client.CloseWrite()
+			testutil.Eventually(t, "acknowledged", func() bool { return onFD(client, ReadSocket).State == tcp.FinWait2 })
+			end(server, client)
+		}
 		all, _ := next(t, e, 1)
 		got := all[0]
 		if got.State != tcp.Close || got.Cookie != cookie || got.Remote != remote || got.Info.Received != 4 || got.Info.Sent < 6 {
@@ -263,7 +285,7 @@ func TestEvents(t *testing.T) {
 // TestLost: if the receive buffer is full, Read returns how many events were lost, and later events
 // arrive.
 func TestLost(t *testing.T) {
-	l := listen(t, "tcp", ":0", false)
+	l := listen(t, "tcp")
 	e, all := openEvents(t, portOf(l)), openEvents(t, portOf(l))
 	unix.SetsockoptInt(e.FD(), unix.SOL_SOCKET, unix.SO_RCVBUF, 0) // the minimum
 	const many = 100

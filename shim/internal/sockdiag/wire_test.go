@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -88,30 +90,28 @@ func FuzzWire(f *testing.F) {
 // TestOldKernels: older kernels send a shorter struct tcp_info.
 func TestOldKernels(t *testing.T) {
 	long := bytes.Repeat([]byte{1}, 300)
-	long[148], long[200] = 2, 2 // the shortest round trip, and bytes sent
-	const ones, manyOnes = 0x01010101, 0x0101010101010101
-	var want tcp.Socket
+	copy(long[148:], "2222")     // the shortest round trip
+	copy(long[200:], "22222222") // bytes sent
+	var before tcp.Socket
+	var found [][]string
 	for n := range long {
-		switch n {
-		case 136: // 4.1
-			want.HasInfo = true
-			want.Info = tcp.Info{
-				LastSent: ones * time.Millisecond, LastReceived: ones * time.Millisecond, LastAcked: ones * time.Millisecond,
-				RTT: ones * time.Microsecond, PureACKs: tcp.PureACKsUnknown,
-				Acked: manyOnes, Received: manyOnes, Sent: manyOnes,
-			}
-		case 160: // 4.6
-			want.Info.NotSent, want.Info.Segments, want.Info.SentSegments, want.Info.PureACKs = ones, ones, ones, 0
-			want.Info.RTT = time.Duration(native.Uint32(long[148:])) * time.Microsecond
-		case 208: // 4.19
-			want.Info.Sent = native.Uint64(long[200:])
-		case 216:
-			want.Info.Resent = manyOnes
-		}
-		var got tcp.Socket
+		var s tcp.Socket
 		var info unix.TCPInfo
-		if setInfo(&info, copy(bytesOf(&info), long[:n]), &got); got != want {
-			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, got, want)
+		setInfo(&info, copy(bytesOf(&info), long[:n]), &s)
+		if more := tables.Differing(before.Info, s.Info); len(more) > 0 || s.HasInfo != before.HasInfo {
+			found = append(found, []string{strconv.Itoa(n), fmt.Sprint(s.HasInfo), strings.Join(more, " ")})
 		}
+		before = s
+	}
+	want := tables.Rows(`
+		# from this length on, which 4.1, 4.6, 4.19 and 4.19 send | whether anything is known | what more
+		136 | true | LastSent=4h40m43.009s LastReceived=4h40m43.009s LastAcked=4h40m43.009s Received=72340172838076673
+    PureACKs=4294967295 Acked=72340172838076673 Sent=72340172838076673 RTT=16.843009s
+		160 | true | Segments=16843009 SentSegments=16843009 PureACKs=0 RTT=14m2.15045s NotSent=16843009
+		208 | true | Sent=3617008641903833650
+		216 | true | Resent=72340172838076673
+	`)
+	if !reflect.DeepEqual(found, want) {
+		t.Errorf("got %q\nwant %q", found, want)
 	}
 }

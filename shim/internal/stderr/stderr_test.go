@@ -55,56 +55,45 @@ type sink struct {
 	text   *bufio.Reader
 }
 
-// newSink takes over both descriptors, and sets O_NONBLOCK on the reader alone.
-func newSink(t *testing.T, fd, reader int, err error) *sink {
+// open returns a sink of a kind: the writer's descriptor blocks, and the reader does not. A full pipe has
+// no room: it is full of empty lines, which want leaves out.
+func open(t *testing.T, kind string) *sink {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	var reader, writer *os.File
+	var err error
+	switch kind {
+	case "file":
+		writer = testutil.Must(os.Create(t.TempDir() + "/log"))
+		reader, err = os.Open(writer.Name())
+	case "socket":
+		fds := testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		unix.SetNonblock(fds[0], true)
+		reader, writer = os.NewFile(uintptr(fds[0]), "reader"), os.NewFile(uintptr(fds[1]), "writer")
+	default:
+		reader, writer, err = os.Pipe()
 	}
-	unix.SetNonblock(reader, true)
-	file := os.NewFile(uintptr(reader), "reader")
-	file.SetReadDeadline(time.Now().Add(testutil.Patience)) // fails on a regular file, which needs none
-	s := &sink{New(fd, warning), file, bufio.NewReader(file)}
+	testutil.Must(0, err)
+	fd := int(writer.Fd())                                    // which blocks from now on
+	reader.SetReadDeadline(time.Now().Add(testutil.Patience)) // fails on a regular file, which needs none
+	s := &sink{New(fd, warning), reader, bufio.NewReader(reader)}
 	t.Cleanup(func() {
 		if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); flags&unix.O_NONBLOCK != 0 {
 			t.Error("the descriptor does not block")
 		}
-		file.Close() // from now on no write blocks
-		s.drain(t)   // before the kernel may use the number again
-		unix.Close(fd)
+		reader.Close() // from now on no write blocks
+		s.drain(t)     // before the kernel may use the number again
+		writer.Close()
 	})
-	return s
-}
-
-func pipe(t *testing.T) *sink {
-	var fds [2]int
-	err := unix.Pipe2(fds[:], unix.O_CLOEXEC)
-	return newSink(t, fds[1], fds[0], err)
-}
-
-// fullPipe has no room: it is full of empty lines, which want leaves out.
-func fullPipe(t *testing.T) *sink {
-	s := pipe(t)
-	unix.SetNonblock(s.fd, true)
-	defer unix.SetNonblock(s.fd, false)
-	for _, size := range []int{4096, 1} {
-		for err := error(nil); err == nil; {
-			_, err = unix.Write(s.fd, bytes.Repeat([]byte("\n"), size))
+	if kind == "full pipe" {
+		unix.SetNonblock(fd, true)
+		for _, size := range []int{4096, 1} {
+			for err = nil; err == nil; {
+				_, err = unix.Write(fd, bytes.Repeat([]byte("\n"), size))
+			}
 		}
+		unix.SetNonblock(fd, false)
 	}
 	return s
-}
-
-func socket(t *testing.T) *sink {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	return newSink(t, fds[1], fds[0], err)
-}
-
-func file(t *testing.T) *sink {
-	path := t.TempDir() + "/log"
-	fd, _ := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
-	reader, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	return newSink(t, fd, reader, err)
 }
 
 // drain waits until the goroutine has written the queue.
@@ -119,10 +108,7 @@ func (s *sink) want(t *testing.T, lines ...string) {
 	for _, want := range lines {
 		got := "\n"
 		for got == "\n" {
-			var err error
-			if got, err = s.text.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			got = testutil.Must(s.text.ReadString('\n'))
 		}
 		if got != want+"\n" {
 			t.Errorf("got %.100q, want %.100q", got, want)
@@ -133,26 +119,24 @@ func (s *sink) want(t *testing.T, lines ...string) {
 // TestLines tests lines between lines of the command, which shares the descriptor and the file offset:
 // all arrive whole and in order.
 func TestLines(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) *sink{"file": file, "pipe": pipe, "socket": socket} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			unix.Write(s.fd, []byte("the command's\n"))
-			s.Line("one")
-			s.drain(t)
-			unix.Write(s.fd, []byte("the command's\n"))
-			s.Line("two", "three")
-			s.drain(t)
-			s.want(t, "the command's", "one", "the command's", "two", "three")
-			if os.Getenv(denyEnv) == "" && name == "pipe" && s.queue != nil {
-				t.Error("a line was queued for a descriptor with room")
-			}
-		})
+	for _, kind := range []string{"file", "pipe", "socket"} {
+		s := open(t, kind)
+		unix.Write(s.fd, []byte("the command's\n"))
+		s.Line("one")
+		s.drain(t)
+		unix.Write(s.fd, []byte("the command's\n"))
+		s.Line("two", "three")
+		s.drain(t)
+		s.want(t, "the command's", "one", "the command's", "two", "three")
+		if os.Getenv(denyEnv) == "" && kind == "pipe" && s.queue != nil {
+			t.Error("a line was queued for a descriptor with room")
+		}
 	}
 }
 
 // TestLittleRoom: of lines that are taken in part, the rest follows.
 func TestLittleRoom(t *testing.T) {
-	s := pipe(t)
+	s := open(t, "pipe")
 	unix.FcntlInt(uintptr(s.fd), unix.F_SETPIPE_SZ, 4096)
 	lines := []string{strings.Repeat("a", 4000), strings.Repeat("b", 4000), strings.Repeat("c", 4000)}
 	s.Line(lines...)
@@ -161,7 +145,7 @@ func TestLittleRoom(t *testing.T) {
 
 // TestStuck: without a reader Line does not wait, and the count of dropped lines takes their place.
 func TestStuck(t *testing.T) {
-	s := fullPipe(t)
+	s := open(t, "full pipe")
 	const many = 10 * maxQueued
 	for i := range many {
 		s.Line(fmt.Sprintf("line %d", i))
@@ -182,7 +166,7 @@ func TestStuck(t *testing.T) {
 
 // TestFlushStuck tests Flush without a reader: Flush gives up.
 func TestFlushStuck(t *testing.T) {
-	s := fullPipe(t)
+	s := open(t, "full pipe")
 	s.Line("never read")
 	s.Flush()
 	if s.waiting.Load() != 1 {
@@ -193,7 +177,7 @@ func TestFlushStuck(t *testing.T) {
 // TestFlushLate tests Flush with a goroutine that a busy machine runs late: a pipe with room gets its
 // lines, in order.
 func TestFlushLate(t *testing.T) {
-	s := pipe(t)
+	s := open(t, "pipe")
 	s.queue, s.written = make(chan []byte, maxQueued), make(chan struct{})
 	s.enqueue([]byte("one\n"))
 	s.Line("two")
@@ -209,7 +193,7 @@ func TestFlushLate(t *testing.T) {
 // shows nothing, and is tried again.
 func TestFlush(t *testing.T) {
 	for range 20 {
-		s := fullPipe(t)
+		s := open(t, "full pipe")
 		s.Line("read late")
 		time.AfterFunc(flushTimeout/10, func() { io.Copy(io.Discard, s.reader) })
 		s.Flush()
@@ -226,30 +210,28 @@ func TestCausedSIGPIPE(t *testing.T) {
 	signals := make(chan os.Signal, 100)
 	signal.Notify(signals, unix.SIGPIPE, unix.SIGWINCH)
 	defer signal.Stop(signals)
-	for name, open := range map[string]func(*testing.T) *sink{"pipe": pipe, "full pipe": fullPipe, "socket": socket} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			s.Line("one")
-			s.reader.Close()
-			for i := range 3 {
-				s.drain(t)
-				s.Line("two")
-				s.drain(t)
-				// The SIGPIPE of a write is pending when the write returns, before this mark.
-				unix.Kill(unix.Getpid(), unix.SIGWINCH)
-				arrived := false
-				for <-signals == syscall.SIGPIPE {
-					arrived = true
-				}
-				must := i == 0 && name == "pipe" && s.queue == nil
-				if caused := s.CausedSIGPIPE(); caused != arrived || must && !caused || i > 0 && caused {
-					t.Errorf("write %d: CausedSIGPIPE = %v, SIGPIPE arrived: %v", i, caused, arrived)
-				}
+	for _, kind := range []string{"pipe", "full pipe", "socket"} {
+		s := open(t, kind)
+		s.Line("one")
+		s.reader.Close()
+		for i := range 3 {
+			s.drain(t)
+			s.Line("two")
+			s.drain(t)
+			// The SIGPIPE of a write is pending when the write returns, before this mark.
+			unix.Kill(unix.Getpid(), unix.SIGWINCH)
+			arrived := false
+			for <-signals == syscall.SIGPIPE {
+				arrived = true
 			}
-			if s.dropped > 0 {
-				t.Errorf("%d lines dropped, want none: the reader is gone", s.dropped)
+			must := i == 0 && kind == "pipe" && s.queue == nil
+			if caused := s.CausedSIGPIPE(); caused != arrived || must && !caused || i > 0 && caused {
+				t.Errorf("%s, write %d: CausedSIGPIPE = %v, SIGPIPE arrived: %v", kind, i, caused, arrived)
 			}
-		})
+		}
+		if s.dropped > 0 {
+			t.Errorf("%s: %d lines dropped, want none: the reader is gone", kind, s.dropped)
+		}
 	}
 }
 
@@ -272,7 +254,7 @@ func TestNowhere(t *testing.T) {
 
 // TestPrintable: each text is one line of printable characters, of the length that a pipe takes whole.
 func TestPrintable(t *testing.T) {
-	s := file(t)
+	s := open(t, "file")
 	s.Line("a\x1b[2J\nforged")
 	s.Line(strings.Repeat("x", MaxLine))
 	s.drain(t)

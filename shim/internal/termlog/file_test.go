@@ -1,10 +1,8 @@
 package termlog
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,7 +48,7 @@ func TestTerminationLog(t *testing.T) {
 		})
 	}
 	for _, cells := range tables.Rows(logTests) {
-		path := filepath.Join(t.TempDir(), "log")
+		path := t.TempDir() + "/log"
 		testutil.WriteFile(t, path, expand(cells[1]))
 		log := newFile(path)
 		over := testutil.Must(os.OpenFile(path, os.O_WRONLY, 0))
@@ -83,10 +81,8 @@ func read(path string) string { return string(testutil.Must(os.ReadFile(path))) 
 // if the user gave the path, and ignored otherwise.
 func TestTerminationLogNowhere(t *testing.T) {
 	dir := t.TempDir()
-	fifo, fresh := filepath.Join(dir, "fifo"), filepath.Join(dir, "fresh")
-	if err := unix.Mkfifo(fifo, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fifo, fresh := dir+"/fifo", dir+"/fresh"
+	testutil.Must(0, unix.Mkfifo(fifo, 0o644))
 	for path, why := range map[string]string{
 		dir: "is a directory", fifo: "not a regular file", "/dev/full": "not a regular file",
 		dir + "/no/such/dir": "no such file", fresh: "<nil>",
@@ -125,29 +121,22 @@ func TestTerminationLogPlanted(t *testing.T) {
 		t.Run(cells[0]+" "+cells[1], func(t *testing.T) {
 			var mode, owner int
 			fmt.Sscanf(cells[1], "%o %d", &mode, &owner)
-			dir, home := t.TempDir(), t.TempDir()
-			victim, path, missing := home+"/victim", dir+"/log", home+"/missing"
-			testutil.WriteFile(t, victim, "secret")
-			target, plant := victim, os.Symlink
-			switch cells[0] {
-			case "hard link":
-				plant = os.Link
-			case "dangling link":
-				target = missing
-			case "nothing":
-				plant = func(_, _ string) error { return nil }
+			home := testutil.Files(t, "== victim\nsecret")
+			victim, missing := home+"/victim", home+"/missing"
+			links := map[string]string{"symbolic link": "== log\n->" + victim, "dangling link": "== log\n->" + missing}
+			dir := testutil.Files(t, links[cells[0]])
+			if cells[0] == "hard link" {
+				testutil.Must(0, os.Link(victim, dir+"/log"))
 			}
-			if err := errors.Join(plant(target, path), unix.Chmod(dir, uint32(mode))); err != nil {
-				t.Fatal(err)
-			}
+			testutil.Must(0, unix.Chmod(dir, uint32(mode)))
 			if err := os.Chown(dir, owner, -1); err != nil {
 				t.Skip("no other user: ", err)
 			}
-			err := newFile(path).write("text")
+			err := newFile(dir + "/log").write("text")
 			if !strings.Contains(fmt.Sprint(err), cells[2]) {
 				t.Errorf("it says %v, want %q", err, cells[2])
 			}
-			if _, missing := os.Stat(missing); missing == nil || err != nil && read(victim) != "secret" {
+			if _, missing := os.Stat(missing); missing == nil || err != nil && read(victim) != "secret\n" {
 				t.Errorf("the victim has become %q", read(victim))
 			}
 		})
@@ -157,23 +146,26 @@ func TestTerminationLogPlanted(t *testing.T) {
 // TestTerminationLogFull: on a full disk the file stays as before, and removed text leaves
 // room.
 func TestTerminationLogFull(t *testing.T) {
-	testutil.OnTmpfs(t, "nr_blocks=2,mode=755", func(dir string) {
-		log := newFile(dir + "/log")
-		write := func(text, want string, wantErr error) {
-			if err := log.write(text); err != wantErr || read(log.path) != want {
-				t.Errorf("%v, and the file is %q", err, read(log.path))
-			}
+	netns.Need(t)
+	dir := t.TempDir()
+	testutil.Must(0, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")) // in the mount namespace of TestMain
+	testutil.Must(0, unix.Mount("tmpfs", dir, "tmpfs", 0, "nr_blocks=2,mode=755"))
+	defer unix.Unmount(dir, 0)
+	log := newFile(dir + "/log")
+	write := func(text, want string, wantErr error) {
+		if err := log.write(text); err != wantErr || read(log.path) != want {
+			t.Errorf("%v, and the file is %q", err, read(log.path))
 		}
-		fill := func() { os.WriteFile(dir+"/fill", make([]byte, 3*os.Getpagesize()), 0o644) }
-		write("", "", nil)
-		fill()
-		write("text", "", unix.ENOSPC)
-		write("text", "", unix.ENOSPC)
-		os.Remove(dir + "/fill")
-		write("text", "text\n", nil)
-		fill()
-		write("text", "text\n", nil)
-	})
+	}
+	fill := func() { os.WriteFile(dir+"/fill", make([]byte, 3*os.Getpagesize()), 0o644) }
+	write("", "", nil)
+	fill()
+	write("text", "", unix.ENOSPC)
+	write("text", "", unix.ENOSPC)
+	os.Remove(dir + "/fill")
+	write("text", "text\n", nil)
+	fill()
+	write("text", "text\n", nil)
 }
 
 // TestMain runs the tests in a mount namespace of their own.

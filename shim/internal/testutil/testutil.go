@@ -4,17 +4,15 @@
 package testutil
 
 import (
+	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // Patience is the longest time that a handshake may take. A test waits that long only if
@@ -29,18 +27,13 @@ const module = "module github.com/lameduck-init/lameduck\n"
 // where helper processes may run, Root returns "".
 func Root() string {
 	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for ; ; dir = filepath.Dir(dir) {
+	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
 		text, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if strings.HasPrefix(string(text), module) {
 			return dir
 		}
-		if dir == "/" {
-			return ""
-		}
 	}
+	return ""
 }
 
 // Path returns the absolute path of a file, given relative to the repository.
@@ -59,6 +52,20 @@ func LowestFree() int {
 	fd := Must(unix.Dup(0))
 	unix.Close(fd)
 	return fd
+}
+
+// FullListener returns the address of a listener that accepts nobody, and whose queue is full.
+func FullListener(t *testing.T) (address string) {
+	l := Must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
+	t.Cleanup(func() { l.Close() })
+	Must(l.SyscallConn()).Control(func(fd uintptr) { unix.Listen(int(fd), 0) })
+	for range 3 { // the first is in the queue
+		conn, err := net.DialTimeout("tcp", l.Addr().String(), 50*time.Millisecond)
+		if err == nil {
+			t.Cleanup(func() { conn.Close() })
+		}
+	}
+	return l.Addr().String()
 }
 
 // Eventually polls until ok returns true, for conditions without another sign, and fails
@@ -87,13 +94,13 @@ type Word struct{ Offset, Value uint32 }
 // Arg is the word with an argument of a system call, which are counted from 0.
 func Arg(n, value uint32) Word { return Word{16 + 8*n, value} }
 
-// Deny makes a system call fail in this process, for good; or only calls with an argument.
-func Deny(number uint32, errno unix.Errno, args ...Word) error {
-	return deny(unix.SECCOMP_FILTER_FLAG_TSYNC, number, errno, args)
+// Deny makes a system call fail in this process, for good.
+func Deny(number uint32, errno unix.Errno) error {
+	return deny(unix.SECCOMP_FILTER_FLAG_TSYNC, number, errno, nil)
 }
 
-// DenyThread makes a system call fail in this thread, and in what it executes. The threads of Go's
-// runtime need most system calls until then.
+// DenyThread makes a system call, or only calls with arguments, fail in this thread, and in what it executes.
+// The threads of Go's runtime need most system calls until then.
 func DenyThread(number uint32, errno unix.Errno, args ...Word) error {
 	return deny(0, number, errno, args)
 }
@@ -119,34 +126,4 @@ func deny(flags uintptr, number uint32, errno unix.Errno, args []Word) error {
 		return errno
 	}
 	return nil
-}
-
-// OnTmpfs runs a test on a tmpfs in a new mount namespace. The options are
-// the mount options of tmpfs(5).
-func OnTmpfs(t *testing.T, options string, test func(dir string)) {
-	t.Helper()
-	netns.Need(t)
-	dir := t.TempDir()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and the namespace with the thread
-		if err := mountTmpfs(dir, options); err != nil {
-			t.Error(err)
-			return
-		}
-		test(dir)
-	}()
-	<-done
-}
-
-// mountTmpfs mounts a tmpfs on dir, visible only to the calling thread.
-func mountTmpfs(dir, options string) error {
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return err
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return err
-	}
-	return unix.Mount("tmpfs", dir, "tmpfs", 0, options)
 }

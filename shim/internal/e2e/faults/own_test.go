@@ -53,7 +53,7 @@ func TestOwnHookFaults(t *testing.T) {
 		start sampling | --max-delay=2        | exits 125 / lasts 1.8s / once a fault of lameduck's own
 		next          | --max-delay=2        | exits 125 / lasts 1.8s / once a fault of lameduck's own
 		next,log      | --max-delay=2        | exits 125 / lasts 1.8s / never a fault of lameduck's own
-		sampler       | --max-delay=2        | exits 0 / lasts 1.8s / once a fault of lameduck's own
+		sampler       | --max-delay=2        | exits 0 / lasts 1.8s / once a fault of lameduck's own / once "observer":"none"
 		# which needs no traffic
 		sampler       | --max-delay=2 --until=elapsed --wait-gone=/proc/version | exits 125 / lasts 1.8s / never a fault of lameduck's own
 		next          | -d 2 --until=elapsed | exits 125 / lasts 1.8s / once a fault of lameduck's own
