@@ -52,6 +52,9 @@ func playVirtual(t *testing.T, s *script.Script) {
 	if held := strings.Contains(s.Text, "holding "); w.sampling != held || w.sampledSeldom != held {
 		t.Errorf("held: %v, sampled: %v, at last seldom: %v", held, w.sampling, w.sampledSeldom)
 	}
+	if isLeft := strings.Contains(s.Text, "the command is not started"); isLeft == w.started {
+		t.Errorf("the command was started: %v", w.started)
+	}
 	got := s.Format(w.actions)
 	if *update {
 		s.Write(got)

@@ -108,9 +108,6 @@ func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) 
 // InWords is fmt.Sprintf with durations in seconds, for people: "2 s", "2.83 s".
 func InWords(format string, args ...any) string { return report.InWords(format, args...) }
 
-// PortList returns ports in words: "53, 8125", or the first ones "and 9992 more".
-func PortList(ports []uint16) string { return report.PortList(ports) }
-
 // Quote returns a value from outside for a message: in quotes if the value could be mistaken
 // for a part of the message.
 func Quote(value string) string { return quote.Word(value) }
