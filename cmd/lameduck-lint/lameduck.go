@@ -52,7 +52,7 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 	if line.Questions != (cli.Questions{}) {
 		return l
 	}
-	l.Config, l.Flags, l.Works = line.Values(), line.Given(), true
+	l.Config, l.Flags, l.Works = line.Values(), line.Given, true
 	l.Unclear = call.unclear
 	refuse := func(err error) {
 		var fault *shim.FlagError

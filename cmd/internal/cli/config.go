@@ -16,7 +16,7 @@ func (l *Line) Values() shim.Config {
 		cfg.Warnings = append(cfg.Warnings, u.Error())
 	}
 	cfg.Texts = map[string]string{}
-	for _, g := range l.given {
+	for _, g := range l.Given {
 		cfg.Texts[g.Name] = g.Text
 	}
 	if !l.gave("log-level") {
@@ -44,7 +44,7 @@ func (l *Line) Values() shim.Config {
 func (l *Line) Config() (shim.Config, error) {
 	cfg := l.Values()
 	holdIsOff := false
-	for _, g := range l.given {
+	for _, g := range l.Given {
 		if g.Err != nil {
 			return cfg, g.Err
 		}
@@ -52,10 +52,10 @@ func (l *Line) Config() (shim.Config, error) {
 		holdIsOff = holdIsOff || turnsOff && g.fromEnv
 	}
 	var warnings []string
-	for _, g := range l.given {
+	for _, g := range l.Given {
 		need := g.Tag.Get("needs")
-		met, without, remedy := isMet(need, &cfg)
-		if met {
+		without, remedy := unmet(need, &cfg)
+		if without == "" {
 			continue
 		}
 		vain := fmt.Errorf("%v has no effect %s", g, without)
@@ -99,7 +99,7 @@ func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 		case !l.gave(fault.Flag):
 			return rest, l.Faults
 		}
-		l.given = slices.DeleteFunc(l.given, func(g Given) bool {
+		l.Given = slices.DeleteFunc(l.Given, func(g Given) bool {
 			if g.Name == fault.Flag {
 				g.Target.SetZero()
 			}
@@ -108,20 +108,17 @@ func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 	}
 }
 
-// isMet reports whether cfg has what a flag needs to have an effect, and if not, what is
-// missing, and the remedy.
-func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
-	met, without, remedy = true, "without a hold", "give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
-	switch need {
-	case "until":
-		return cfg.Until != shim.Elapsed, "unless the hold waits for traffic", "give --until (LAMEDUCK_UNTIL) too"
-	case "quiet":
-		return cfg.Until == shim.Quiet || cfg.Until == shim.Drained,
-			"unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
-	case "hold":
-		met = cfg.Holds()
-	case "health":
-		return cfg.Health != nil, "alone", "give --health (LAMEDUCK_HEALTH) too"
+// unmet returns what cfg lacks of what a flag needs to have an effect, and the remedy; "": nothing.
+func unmet(need string, cfg *shim.Config) (without, remedy string) {
+	switch {
+	case need == "hold" && !cfg.Holds():
+		return "without a hold", "give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
+	case need == "until" && cfg.Until == shim.Elapsed:
+		return "unless the hold waits for traffic", "give --until (LAMEDUCK_UNTIL) too"
+	case need == "quiet" && cfg.Until != shim.Quiet && cfg.Until != shim.Drained:
+		return "unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
+	case need == "health" && cfg.Health == nil:
+		return "alone", "give --health (LAMEDUCK_HEALTH) too"
 	}
-	return met, without, remedy
+	return "", ""
 }

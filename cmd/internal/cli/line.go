@@ -14,12 +14,12 @@ import (
 // variables of the flags.
 type Line struct {
 	Flags
+	Given   []Given           // the values of flags: those on the command line, and then the variables
 	Unknown []*shim.FlagError // variables that belong to no flag
 	Faults  []*shim.FlagError // words that are left out
 
 	name  string       // of the command: run, hold or watch
 	flags []*kong.Flag // of the command
-	given []Given
 }
 
 // Given is a value of a flag.
@@ -29,9 +29,6 @@ type Given struct {
 	Err     error // what is wrong with the value, a FlagError, or nil
 	fromEnv bool
 }
-
-// Given returns the values of flags: those on the command line, and then the variables.
-func (l *Line) Given() []Given { return l.given }
 
 func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
 
@@ -45,12 +42,12 @@ func (l *Line) give(g Given) {
 	if err := g.set(); err != nil { // with the flag before it, as kong spells it
 		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, errors.Unwrap(err))}
 	}
-	l.given = append(l.given, g)
+	l.Given = append(l.Given, g)
 }
 
 // gave reports whether a flag or its variable was given.
 func (l *Line) gave(flag string) bool {
-	return slices.ContainsFunc(l.given, func(g Given) bool { return g.Name == flag })
+	return slices.ContainsFunc(l.Given, func(g Given) bool { return g.Name == flag })
 }
 
 // faultOf returns the fault of a flag or a word as it is given.

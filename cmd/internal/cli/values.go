@@ -71,24 +71,27 @@ func list[T any](parse func(string) (T, error)) reader {
 // read reads a value into the field of a flag, or adds it to the earlier ones if the field
 // has several. A field of one value is zero after an error.
 func (r reader) read(text string, field reflect.Value) error {
-	if first, rest, more := strings.Cut(text, ","); more && r.isList {
-		if err := r.read(first, field); err != nil {
+	texts := []string{text}
+	if r.isList {
+		texts = strings.Split(text, ",")
+	}
+	for _, text := range texts {
+		if r.isList {
+			text = strings.TrimSpace(text)
+		}
+		parsed, err := r.parse(text)
+		value := reflect.ValueOf(parsed)
+		switch {
+		case value.Type() == field.Type():
+			field.Set(value)
+		case err == nil:
+			field.Set(reflect.Append(field, value))
+		}
+		if err != nil {
 			return err
 		}
-		return r.read(rest, field)
 	}
-	if r.isList {
-		text = strings.TrimSpace(text)
-	}
-	parsed, err := r.parse(text)
-	value := reflect.ValueOf(parsed)
-	switch {
-	case value.Type() == field.Type():
-		field.Set(value)
-	case err == nil:
-		field.Set(reflect.Append(field, value))
-	}
-	return err
+	return nil
 }
 
 // yesOrNo returns the reader of a flag that is on or off.

@@ -20,7 +20,7 @@ import (
 // (LAMEDUCK_GRACE_PERIOD). The tags are kong's own, where type is a name in cli/values.go,
 // and
 //
-//	needs  what the flag has no effect without: see isMet in cli/config.go
+//	needs  what the flag has no effect without: see unmet in cli/config.go
 //
 // The help is in cli/help.txt, with the name of the value, since kong would take as long to read long
 // tags as for all else.
