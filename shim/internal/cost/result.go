@@ -69,14 +69,11 @@ func (t *Tracker) updatePorts() {
 			p.listened = 0
 		}
 		if p.end != nil {
-			at, _ := slices.BinarySearchFunc(r.Ends, p.end, func(a, b *End) int {
-				return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Port, b.Port))
-			})
-			r.Ends = slices.Insert(r.Ends, at, p.end)
+			r.Ends = append(r.Ends, p.end)
 		}
 	}
 	slices.Sort(r.Listening)
-	t.elsewhere.end = nil
+	slices.SortFunc(r.Ends, func(a, b *End) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Port, b.Port)) })
 	if len(r.Ends) > 0 {
 		t.elsewhere.end = &End{since: r.Ends[0].since}
 	}
@@ -89,18 +86,15 @@ func (t *Tracker) countOpen() {
 		p.open = 0
 	}
 	for _, c := range t.sample.Conns {
-		n, isOpen := 1, ledger.IsOpen(&c.Socket)
-		if c.Fate == ledger.Closed && c.Seen == t.sample.Now { // was counted
-			n, isOpen = -1, c.Before.Open
-		} else if c.Fate != ledger.Shown {
+		if c.Fate != ledger.Shown {
 			continue
 		}
 		p := t.port(c.Local.Port())
-		if isOpen {
-			p.open += n
+		if ledger.IsOpen(&c.Socket) {
+			p.open++
 		}
-		if (isOpen || c.Was != nil) && p.end != nil {
-			t.result.Open += n
+		if p.end != nil {
+			t.result.Open++
 		}
 	}
 }
@@ -112,13 +106,7 @@ func (t *Tracker) countCut() {
 	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
 	died := map[*port]int{} // streams that have closed lately and were not complete, less those that were
 	for _, c := range t.closed {
-		switch {
-		case c.count != nil || !c.doubtful:
-		case c.complete:
-			died[c.port]--
-		default:
-			died[c.port]++
-		}
+		died[c.port] += c.doubt
 	}
 	for key, c := range t.closed {
 		age := t.sample.Now - c.at
@@ -129,8 +117,8 @@ func (t *Tracker) countCut() {
 			if age > LateEvent+justBefore {
 				delete(t.closed, key)
 			}
-		case !c.doubtful || p.open == 0 && died[p] >= 0:
-			c.count = &p.end.Cut
+		case c.doubt == 0 || p.open == 0 && died[p] >= 0:
+			c.doubt, c.count = 0, &p.end.Cut
 			if c.streamed {
 				c.count = &p.end.Streams
 			}

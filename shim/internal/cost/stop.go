@@ -29,8 +29,8 @@ func (s *Stop) FromTERM() bool { return s.Began().Equal(s.TERM) }
 
 // Ended returns when the last port that has ended did, zero if none has.
 func (s *Stop) Ended() (at time.Time) {
-	if n := len(s.Ends); n > 0 {
-		at = s.Ends[n-1].At
+	for _, e := range s.Ends {
+		at = e.At
 	}
 	return at
 }
@@ -52,18 +52,15 @@ func (s *Stop) Over() bool {
 	if s.TERM.IsZero() || s.FromTERM() {
 		since = later(since, s.LastRefused)
 	}
-	return len(s.Ends) == 0 || s.Now.Sub(since) >= s.QuietFor
+	return s.Now.Sub(since) >= s.QuietFor
 }
 
-// Gone reports whether every port has ended, and the events of its connections have come.
-func (s *Stop) Gone() bool {
-	return len(s.Ends) > 0 && len(s.Listening) == 0 && s.Open == 0 && s.Now.Sub(s.Ended()) >= LateEvent
-}
-
-// Lost reports whether the stop has cost anything.
+// Lost reports whether the stop has cost anything, once every port has ended, and the events of its
+// connections have come.
 func (s *Stop) Lost() bool {
 	requests, streams := s.Cut()
-	return requests+streams+s.Refused > 0
+	hasGone := len(s.Listening) == 0 && s.Open == 0 && s.Now.Sub(s.Ended()) >= LateEvent
+	return hasGone && requests+streams+s.Refused > 0
 }
 
 // KeepsOn reports whether clients that keep their connections used them to the end, and nobody

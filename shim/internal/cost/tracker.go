@@ -18,7 +18,6 @@ type Tracker struct {
 	elsewhere port               // of servers to which requests were sent from here
 	closed    map[uint64]*closed // by ConnKey
 	expected  int                // OutRsts, had no connection been refused since the first end of a port
-	accepted  int                // connections up to the latest complete sample
 
 	// Before the first end, by noteServing: what tells clients' resets from those of others.
 	busiest int // the most new connections in a sample
@@ -44,8 +43,7 @@ type closed struct {
 	port     *port
 	at       ledger.Moment
 	streamed bool // and no request was in flight
-	doubtful bool // the stream may have ended by itself
-	complete bool // it probably has: its last byte came with the end
+	doubt    int  // of a stream that may have ended by itself: 1, or -1 if its last byte came with the end, as then
 	finAcked bool // both ends know that the server's has closed: if the kernel keeps nothing, the client has left
 	count    *int // of the end that has closed it, in which it is counted; nil: not counted
 
@@ -87,13 +85,11 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 		}
 	}
 	if !sample.Incomplete {
-		opened := seen.Accepted - t.accepted
-		t.accepted = seen.Accepted
 		t.updatePorts()
 		t.countOpen()
 		t.countLeftovers()
 		if len(r.Ends) == 0 { // nothing that was counted matters
-			t.noteServing(opened)
+			t.noteServing(seen.Accepted)
 			*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned, Streams: r.Streams}
 			t.expected = int(sample.Resets) + uncounted
 		}
@@ -153,8 +149,6 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 // many connections close at once, events are lost.
 func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 	switch c.Fate {
-	case ledger.Shown:
-		t.noteLeftover(&c.Socket)
 	case ledger.Closed:
 		return t.addClosed(c)
 	case ledger.Lost:
@@ -171,12 +165,16 @@ func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at ledger.Momen
 	if !inFlight && !streamed {
 		return false
 	}
-	isEvent := s.State == tcp.Close // which comes with the client's ACK
-	c := &closed{port: &t.elsewhere, at: at, streamed: !inFlight, doubtful: isEvent && !inFlight}
-	c.complete = s.Info.LastSent < atOnce+2*s.Info.RTT
+	c := &closed{port: &t.elsewhere, at: at, streamed: !inFlight}
+	if !inFlight && s.State == tcp.Close { // an event, which comes with the client's ACK
+		c.doubt = 1
+		if s.Info.LastSent < atOnce+2*s.Info.RTT {
+			c.doubt = -1
+		}
+	}
 	if p := t.port(s.Local.Port()); p.isFollowed() {
 		c.port = p
-		c.finAcked = isEvent && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
+		c.finAcked = s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
 	}
 	t.closed[ledger.ConnKey(s.Local, s.Remote)] = c
 	return true
@@ -190,10 +188,13 @@ const recently = 10 * time.Second
 
 // noteServing notes how many clients came in a sample before the first end, and resets that are none of
 // theirs. An event that explains one may come a sample later.
-func (t *Tracker) noteServing(opened int) {
-	t.busiest = max(t.busiest, opened)
+func (t *Tracker) noteServing(accepted int) {
+	hasReturned := len(t.result.Returned) > 0 // clients were refused, and the sample before the end is long ago
+	if !hasReturned {
+		t.busiest = max(t.busiest, accepted-t.result.Before.Accepted)
+	}
 	n := int(t.sample.Resets) - t.expected
-	if t.expected == 0 || len(t.result.Returned) > 0 { // nothing to compare with, or clients were refused
+	if hasReturned || t.expected == 0 { // nothing to compare with
 		n = 0
 	}
 	t.stray = max(t.stray+n, 0)
@@ -214,7 +215,7 @@ func (t *Tracker) mostRefused(since time.Duration) int {
 
 // inFlight reports whether a request is in flight on an open connection.
 func (t *Tracker) inFlight(s *tcp.Socket) bool {
-	return ledger.IsOpen(s) && s.HasInfo && (s.Unread > 0 || s.Info.NotSent > 0 || t.waits(s))
+	return s.Unread > 0 || s.Info.NotSent > 0 || t.waits(s)
 }
 
 // waits reports whether the last request on a connection with empty queues waits for a
@@ -238,16 +239,16 @@ func (t *Tracker) waits(s *tcp.Socket) bool {
 func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	before, p := c.Was, t.port(c.Local.Port())
 	isReset := c.Remote.Port() == 0
-	wasAccepted := before != nil && c.Before.Accepted && c.Side != ledger.Ignored
+	wasAccepted := before != nil && c.Accepted && c.Side != ledger.Ignored
 	at := t.readAt(c.Ended)
 	switch {
 	case isReset && !p.isFollowed():
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
-		return before != nil || c.Info.LastAcked < c.Info.LastReceived
+		return c.Info.LastAcked < c.Info.LastReceived
 	case isReset && !wasAccepted:
 		return t.noteReset(p)
 	case isReset:
-		since := c.Ended - c.Before.Seen
+		since := c.Ended - c.Seen
 		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
 		return !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at)
 	case !p.isFollowed():

@@ -62,7 +62,7 @@ func inform(s *tcp.Socket, word string) {
 	}
 }
 
-var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait1": tcp.FinWait1, "fin-wait2": tcp.FinWait2}
+var kept = map[string]tcp.State{"time-wait": tcp.TimeWait, "fin-wait2": tcp.FinWait2}
 
 // play has the steps happen, and takes a sample before and twelve afterwards.
 func play(steps string) *kernel {
@@ -128,7 +128,7 @@ func (k *kernel) do(step string) {
 		k.end(words[0], numbers)
 	case "keep":
 		s := connection([]string{"answered"}, numbers)
-		s.State, s.Cookie = kept[words[2]], 1<<40
+		s.State, s.Cookie, s.HasInfo = kept[words[2]], 1<<40, false
 		k.sockets = append(k.sockets, s)
 	case "forget":
 		k.end("lose", []int{1 << 40})
@@ -252,7 +252,7 @@ const costs = `
 dies | connect 1 waiting; connect 2 answered; connect 3 tied; sample 1; destroy 80 1 2 3; keep 1 time-wait; resets 7 |
     1 cut, 7 refused
 a request never shown by a sample | connect 1 waiting; destroy 80 1; keep 1 fin-wait2 | 1 cut, 0 refused
-a long response | connect 1 answered send; sample 1; send 1; destroy 80 1; keep 1 fin-wait1 | 1 cut, 0 refused
+a long response | connect 1 answered send; sample 1; send 1; destroy 80 1; keep 1 fin-wait2 | 1 cut, 0 refused
 drains | connect 1 waiting; connect 2 waiting; sample 1; destroy 80; resets 2 | 0 cut, 2 refused, 2 open
 drains, and is killed | connect 1 waiting; connect 2 waiting; sample 1; destroy 80; resets 2; sample 3;
     send 1; destroy 1; sample 20; destroy 2; keep 2 time-wait | 1 cut, 2 refused
@@ -260,7 +260,7 @@ a cut connection that is reset | connect 1 waiting; connect 2 waiting; sample 1;
     resets 1; sample 2; forget; resets 1 | 2 cut, 0 refused
 a cut connection that the client closes | connect 1 waiting; sample 1; destroy 80 1; keep 1 time-wait; resets 1;
     sample 2; forget | 1 cut, 1 refused
-a request since the sample | connect 1 answered; sample 1; ask 1; destroy 80 1; keep 1 fin-wait1 | 1 cut, 0 refused
+a request since the sample | connect 1 answered; sample 1; ask 1; destroy 80 1; keep 1 fin-wait2 | 1 cut, 0 refused
 never accepted | connect 1 waiting unaccepted; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
 aborted after a shutdown | connect 1 waiting; close 1; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
 aborted with a request | connect 1 waiting; sample 1; destroy 80; abort 1; resets 1 | 1 cut, 0 refused

@@ -221,7 +221,7 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	case !w.announced && !c.TERM.IsZero() && next.Began.After(c.TERM):
 		w.announced = true
 		w.say("TERM: %s", w.outlook())
-	case w.said == saidNothing && c.Lost() && c.Gone(): // KILL may come before the verdict
+	case w.said == saidNothing && c.Lost(): // KILL may come before the verdict
 		w.said = saidLoss
 		w.say("so far: %s", c.Lines()[0])
 	}
