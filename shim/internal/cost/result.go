@@ -62,9 +62,9 @@ func (t *Tracker) updatePorts() {
 				p.end = nil
 			}
 		default:
-			p.end = &End{Port: number, At: t.sample.ReadAt, since: p.listened}
+			p.end = &End{Port: number, At: t.sample.ReadAt, since: max(p.closedAt, p.listened)}
 			if p.closedAt >= p.listened {
-				p.end.At, p.end.since = t.sample.Time(p.closedAt), p.closedAt
+				p.end.At = t.sample.Time(p.closedAt)
 			}
 			p.listened = 0
 		}
@@ -101,60 +101,43 @@ func (t *Tracker) countOpen() {
 
 // countCut counts the connections that an end has closed. Streams died with their server if no connection
 // of the port is left, and half of those that closed last were not complete; else they ended by themselves.
+// What the kernel has kept of one that was counted ends in TIME_WAIT, or with a reset, which refused nobody.
+// Nobody waited on one of which the kernel has kept nothing, since the client had closed it first.
 func (t *Tracker) countCut() {
-	r := &t.result
-	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
 	died := map[*port]int{} // streams that have closed lately and were not complete, less those that were
 	for _, c := range t.closed {
 		died[c.port] += c.doubt
 	}
 	for key, c := range t.closed {
-		age := t.sample.Now - c.at
-		p := c.port
+		p, age := c.port, t.sample.Now-c.at
+		isOfEnd := p.end != nil && c.at >= p.end.since-justBefore
 		switch {
+		case c.count != nil && (c.shown || t.sample.Incomplete):
+			c.shown = false
+			continue
+		case c.count != nil && c.finAcked:
+			*c.count--
 		case c.count != nil:
-		case p.end == nil || c.at < p.end.since-justBefore:
-			if age > LateEvent+justBefore {
-				delete(t.closed, key)
-			}
-		case c.doubt == 0 || p.open == 0 && died[p] >= 0:
+			t.expected++
+		case isOfEnd && (c.doubt == 0 || p.open == 0 && died[p] >= 0):
 			c.doubt, c.count = 0, &p.end.Cut
 			if c.streamed {
 				c.count = &p.end.Streams
 			}
 			*c.count++
-		case age > justBefore:
-			delete(t.closed, key)
-		}
-	}
-}
-
-// countLeftovers counts the connections that ended with a reset, which refused nobody:
-// neither a list of sockets shows them, nor has the client closed its end. Nobody waited on one whose
-// client had closed it first.
-func (t *Tracker) countLeftovers() {
-	for key, c := range t.closed {
-		switch {
-		case c.count == nil:
 			continue
-		case c.shown:
-			c.shown = false
+		case isOfEnd && age <= justBefore, !isOfEnd && age <= LateEvent+justBefore:
 			continue
-		case c.finAcked:
-			*c.count--
-		default:
-			t.expected++
 		}
 		delete(t.closed, key)
 	}
 }
 
-// countRefused counts the resets that no connection explains that was open.
+// countRefused counts the resets that no connection explains that was open. The clients of a server can have
+// been refused on each connection that was open, and on as many new ones eight times a second as came in the
+// busiest sample, which is twice as often as there are samples, and a few.
 func (t *Tracker) countRefused() {
 	r := &t.result
-	if len(r.Ends) == 0 {
-		return
-	}
 	if t.sample.Uncounted != nil {
 		r.Uncounted = t.sample.Uncounted
 		return
@@ -166,7 +149,8 @@ func (t *Tracker) countRefused() {
 		return
 	}
 	r.Refused += n
-	r.AtMost = r.AtMost || t.stray > 0 || r.Refused > t.mostRefused(since)
+	most := r.Before.Open + (8*t.busiest+10)*(1+int(since/time.Second))
+	r.AtMost = r.AtMost || t.stray > 0 || r.Refused > most
 	if n > 0 {
 		r.LastRefused = later(t.sample.At, r.Ends[0].At) // the port may have closed since the sample began
 	}

@@ -87,15 +87,17 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	if !sample.Incomplete {
 		t.updatePorts()
 		t.countOpen()
-		t.countLeftovers()
-		if len(r.Ends) == 0 { // nothing that was counted matters
-			t.noteServing(seen.Accepted)
-			*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned, Streams: r.Streams}
-			t.expected = int(sample.Resets) + uncounted
-		}
 	}
 	t.countCut()
-	t.countRefused()
+	switch {
+	case len(r.Ends) > 0:
+		r.CutAtLeast = r.CutAtLeast || !sample.MissedAt.IsZero()
+		t.countRefused()
+	case !sample.Incomplete: // nothing that was counted matters
+		t.noteServing(seen.Accepted)
+		*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned, Streams: r.Streams}
+		t.expected = int(sample.Resets) + uncounted
+	}
 	return *r
 }
 
@@ -145,38 +147,24 @@ func (t *Tracker) noteLeftover(s *tcp.Socket) {
 	}
 }
 
-// addConn adds a connection, and reports whether it ended with a reset that refused nobody. Where
-// many connections close at once, events are lost.
-func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
-	switch c.Fate {
-	case ledger.Closed:
-		return t.addClosed(c)
-	case ledger.Lost:
-		if last := c.LastOpen(); c.Side != ledger.Ignored && c.Accepted {
-			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), c.Seen)
-		}
-	}
-	return false
-}
-
-// addCut adds a connection that has closed, if that was with a request in flight, or in a stream. It
-// reports whether it was.
-func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at ledger.Moment) bool {
+// addCut adds a connection that has closed, of which s was the last to show the state, if that was with a
+// request in flight, or in a stream. It reports whether it was.
+func (t *Tracker) addCut(c *ledger.Conn, s *tcp.Socket, inFlight, streamed bool) bool {
 	if !inFlight && !streamed {
 		return false
 	}
-	c := &closed{port: &t.elsewhere, at: at, streamed: !inFlight}
+	cut := &closed{port: &t.elsewhere, at: t.readAt(max(c.Ended, c.Seen)), streamed: !inFlight}
 	if !inFlight && s.State == tcp.Close { // an event, which comes with the client's ACK
-		c.doubt = 1
+		cut.doubt = 1
 		if s.Info.LastSent < atOnce+2*s.Info.RTT {
-			c.doubt = -1
+			cut.doubt = -1
 		}
 	}
 	if p := t.port(s.Local.Port()); p.isFollowed() {
-		c.port = p
-		c.finAcked = s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
+		cut.port = p
+		cut.finAcked = s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
 	}
-	t.closed[ledger.ConnKey(s.Local, s.Remote)] = c
+	t.closed[ledger.ConnKey(s.Local, s.Remote)] = cut
 	return true
 }
 
@@ -206,13 +194,6 @@ func (t *Tracker) noteServing(accepted int) {
 	}
 }
 
-// mostRefused returns how many connections the clients of a server can have been refused in the time
-// since its end: each that was open, and as many new ones eight times a second as in the busiest
-// sample, which is twice as often as there are samples, and a few.
-func (t *Tracker) mostRefused(since time.Duration) int {
-	return t.result.Before.Open + (8*t.busiest+10)*(1+int(since/time.Second))
-}
-
 // inFlight reports whether a request is in flight on an open connection.
 func (t *Tracker) inFlight(s *tcp.Socket) bool {
 	return s.Unread > 0 || s.Info.NotSent > 0 || t.waits(s)
@@ -232,16 +213,18 @@ func (t *Tracker) waits(s *tcp.Socket) bool {
 	return false
 }
 
-// addClosed adds the event of a connection's end, with its last tcp_info, and reports whether it
-// ended with a reset that refused nobody. A connection that the program has reset has no remote
-// port, counters or time of receipt (tcp_disconnect in net/ipv4/tcp.c): one that was never accepted is
-// refused; others are no client's, such as those to servers that HAProxy resets when it exits.
-func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
-	before, p := c.Was, t.port(c.Local.Port())
+// addConn adds a connection, and reports whether it ended with a reset that refused nobody. An event has the
+// last tcp_info; where many connections close at once, events are lost. A connection that the program has
+// reset has no remote port, counters or time of receipt (tcp_disconnect in net/ipv4/tcp.c): one that was never
+// accepted is refused; others are no client's, such as those to servers that HAProxy resets when it exits.
+func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
+	last, p := c.LastOpen(), t.port(c.Local.Port())
 	isReset := c.Remote.Port() == 0
-	wasAccepted := before != nil && c.Accepted && c.Side != ledger.Ignored
-	at := t.readAt(c.Ended)
+	wasAccepted := c.Accepted && last.State != tcp.Close && c.Side != ledger.Ignored
 	switch {
+	case c.Fate == ledger.Lost && wasAccepted:
+		t.addCut(c, last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent))
+	case c.Fate != ledger.Closed:
 	case isReset && !p.isFollowed():
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return c.Info.LastAcked < c.Info.LastReceived
@@ -249,13 +232,13 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 		return t.noteReset(p)
 	case isReset:
 		since := c.Ended - c.Seen
-		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
-		return !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at)
+		inFlight := t.inFlight(last) && (last.Info.NotSent > 0 || c.Info.LastSent >= since)
+		return !t.addCut(c, last, inFlight, ledger.Streams(c, last.Info.LastSent+since))
 	case !p.isFollowed():
 		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).isFollowed()
-		t.addCut(&c.Socket, waits, false, at) // a request of a proxy, whose response will be reset
+		t.addCut(c, &c.Socket, waits, false) // a request of a proxy, whose response will be reset
 	case c.Side != ledger.Ignored:
-		t.addCut(&c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent), at)
+		t.addCut(c, &c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent))
 	}
 	return false
 }
