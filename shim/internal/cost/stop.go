@@ -49,7 +49,7 @@ func (s *Stop) Over() bool {
 		return false
 	}
 	since := s.Ended()
-	if s.TERM.IsZero() || s.FromTERM() {
+	if !s.TERM.After(began) {
 		since = later(since, s.LastRefused)
 	}
 	return s.Now.Sub(since) >= s.QuietFor

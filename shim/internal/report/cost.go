@@ -22,7 +22,7 @@ const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its sto
 // Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
 // the end of each.
 func (c *Cost) Lines() []string {
-	lines := phrases{c.course() + ": " + strings.Join(c.losses(), ", and ")}
+	lines := phrases{c.course() + ": " + c.losses()}
 	hold, delay := c.Needed()
 	switch {
 	case !c.showsNeed():
@@ -30,23 +30,23 @@ func (c *Cost) Lines() []string {
 		lines.add(true, "clients that keep their connections used %s to the end: "+
 			"no delay is enough for them; see --close-idle", counted(c.Before.InUse, "connection"))
 	case !c.FromTERM():
-		lines.add(true, "a hold until quiet would have ended %s later; a fixed delay needs %s%s more than it waits now",
-			seconds(hold), c.bound(), delay)
+		lines.add(true, "a hold until quiet would have ended %s later; %s more than it waits now",
+			seconds(hold), c.needs(delay))
 	default:
-		enough := ofGrace(seconds(hold), c.Grace, c.GraceAssumed)
+		lasted := "a hold until quiet would have lasted %s"
 		if hold == c.Ceiling {
-			enough = InWords("to its ceiling, %s", enough)
+			lasted = "a hold until quiet would have lasted to its ceiling, %s"
 		}
-		enough = InWords("a hold until quiet would have lasted %s", enough)
+		enough := InWords(lasted, ofGrace(seconds(hold), c.Grace, c.GraceAssumed))
 		if delay > 0 {
-			enough = InWords("%s; a fixed delay needs %s%s", enough, c.bound(), delay)
+			enough += "; " + c.needs(delay)
 		}
 		lines = append(lines, enough)
 	}
 	lines.put(c.Deaf, Deaf)
 	if len(c.Ends) > 1 || len(c.Listening) > 0 {
 		for _, e := range c.Ends {
-			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), strings.Join(c.cut(e.Cut, e.Streams), ", and "))
+			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
 		}
 	}
 	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
@@ -63,45 +63,43 @@ func (c *Cost) showsNeed() bool {
 // course returns how the stop went, up to the server's end.
 func (c *Cost) course() string {
 	what := "the server's end"
-	if len(c.Ends) > 1 {
-		what = InWords("the end of %d ports", len(c.Ends))
+	switch n := len(c.Ends); {
+	case n+len(c.Listening) == 0:
+		return "TERM, and nothing listens"
+	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit:
+		return InWords("TERM, and the server still serves after %s, until KILL at %s", c.when(c.Now), c.Grace)
+	case n == 0:
+		return InWords("TERM, and the server still serves after %s", c.when(c.Now))
+	case n > 1:
+		what = InWords("the end of %d ports", n)
 	}
-	switch {
-	case len(c.Ends) > 0 && c.FromTERM():
-		return InWords("TERM, then after %s %s", c.when(c.Ended()), what)
-	case len(c.Ends) > 0:
-		return what
-	case len(c.Listening) > 0:
-		serves := InWords("TERM, and the server still serves after %s", c.when(c.Now))
-		if c.Now.Sub(c.TERM) >= c.Limit {
-			serves = InWords("%s, until KILL at %s", serves, c.Grace)
-		}
-		return serves
+	if c.FromTERM() {
+		what = InWords("TERM, then after %s %s", c.when(c.Ended()), what)
 	}
-	return "TERM, and nothing listens"
+	return what
 }
 
 // losses returns what was lost.
-func (c *Cost) losses() phrases {
-	p := c.cut(c.Cut())
+func (c *Cost) losses() string {
+	p := phrases{c.cut(c.Cut())}
 	p.count(min(c.Streams, c.Open), "stream", "%s still open")
 	switch {
 	case c.Uncounted != nil:
 		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
 	case c.Refused == 0:
-		p.add(true, "no connection refused")
+		p.put(true, "no connection refused")
 	default:
 		refused, until := counted(c.Refused, "connection"), c.when(c.LastRefused)
 		if c.AtMost {
-			refused = InWords("at most %s", refused)
+			refused = "at most " + refused
 		}
 		if c.refusedToTheEnd() {
-			until = InWords("%s or later", until)
+			until += " or later"
 		}
 		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
 	p.count(c.OfProbes, "health probe", "%s refused")
-	return p
+	return strings.Join(p, ", and ")
 }
 
 // refusedToTheEnd reports whether somebody was refused so lately that others will probably follow.
@@ -109,30 +107,32 @@ func (c *Cost) refusedToTheEnd() bool {
 	return c.Refused > 0 && c.Now.Sub(c.LastRefused) < c.QuietFor/2
 }
 
-// bound says of what a delay is a bound, if the last reset may not be the last, or no client's.
-func (c *Cost) bound() string {
+// needs says how long a fixed delay has to be: a bound if the last reset may not be the last, or no client's.
+func (c *Cost) needs(delay time.Duration) string {
+	sentence := "a fixed delay needs %s"
 	switch {
 	case c.refusedToTheEnd():
-		return "at least "
+		sentence = "a fixed delay needs at least %s"
 	case c.AtMost:
-		return "at most "
+		sentence = "a fixed delay needs at most %s"
 	}
-	return ""
+	return InWords(sentence, delay)
 }
 
 // cut returns numbers of requests and streams that were cut.
-func (c *Cost) cut(requests, streams int) (p phrases) {
+func (c *Cost) cut(requests, streams int) string {
 	if c.Source != "" {
-		return phrases{InWords("requests in flight are not known (source: %s)", c.Source)}
+		return InWords("requests in flight are not known (source: %s)", c.Source)
 	}
 	more := ""
 	if c.CutAtLeast {
 		more = ", perhaps more"
 	}
+	p := phrases{}
 	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut%s", more)
 	p.addCut(requests, "request in flight", "requests in flight", more)
 	p.addCut(streams, "stream", "streams", "")
-	return p
+	return strings.Join(p, ", and ")
 }
 
 // when returns the time since the stop began in words.
