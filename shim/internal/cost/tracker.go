@@ -106,7 +106,7 @@ func (t *Tracker) addOther(s *ledger.Other) {
 	p := t.port(s.Local.Port())
 	switch {
 	case s.State == tcp.Close:
-		p.closedAt = t.readAt(t.sample.Moment(s.At))
+		p.closedAt = t.sample.Moment(s.At)
 	case s.State != tcp.Listen:
 		t.noteLeftover(&s.Socket)
 		return
@@ -123,15 +123,6 @@ func (t *Tracker) port(number uint16) *port {
 		t.ports[number] = &port{}
 	}
 	return t.ports[number]
-}
-
-// readAt returns when an event was read: of one that came during the sample, no earlier than TERM,
-// which may have come since the sample began.
-func (t *Tracker) readAt(at ledger.Moment) ledger.Moment {
-	if at < t.sample.Now {
-		return at
-	}
-	return max(at, t.sample.Moment(t.sample.ReadAt))
 }
 
 // noteLeftover notes that the sample shows a socket, if the server has closed it.
@@ -153,7 +144,7 @@ func (t *Tracker) addCut(c *ledger.Conn, s *tcp.Socket, inFlight, streamed bool)
 	if !inFlight && !streamed {
 		return false
 	}
-	cut := &closed{port: &t.elsewhere, at: t.readAt(max(c.Ended, c.Seen)), streamed: !inFlight}
+	cut := &closed{port: &t.elsewhere, at: max(c.Ended, c.Seen), streamed: !inFlight}
 	if !inFlight && s.State == tcp.Close { // an event, which comes with the client's ACK
 		cut.doubt = 1
 		if s.Info.LastSent < atOnce+2*s.Info.RTT {
