@@ -48,11 +48,13 @@ func (r *Result) Cut() (requests, streams int) {
 	return requests, streams
 }
 
-// updatePorts finds the ports that have ended, and those that listen again.
+// updatePorts finds the ports that have ended, and those that listen again. It counts the connections that the
+// server has not closed, and in the result those that it closes, too.
 func (t *Tracker) updatePorts() {
 	r := &t.result
-	r.Listening, r.Ends = nil, nil
+	r.Listening, r.Ends, r.Open = nil, nil, 0
 	for number, p := range t.ports {
+		p.open = 0
 		switch p.listened {
 		case 0:
 		case t.sample.Now:
@@ -77,14 +79,6 @@ func (t *Tracker) updatePorts() {
 	if len(r.Ends) > 0 {
 		t.elsewhere.end = &End{since: r.Ends[0].since}
 	}
-}
-
-// countOpen counts the connections that the server has not closed, and in the result those that it closes, too.
-func (t *Tracker) countOpen() {
-	t.result.Open = 0
-	for _, p := range t.ports {
-		p.open = 0
-	}
 	for _, c := range t.sample.Conns {
 		if c.Fate != ledger.Shown {
 			continue
@@ -94,7 +88,7 @@ func (t *Tracker) countOpen() {
 			p.open++
 		}
 		if p.end != nil {
-			t.result.Open++
+			r.Open++
 		}
 	}
 }
@@ -138,13 +132,13 @@ func (t *Tracker) countCut() {
 // busiest sample, which is twice as often as there are samples, and a few.
 func (t *Tracker) countRefused() {
 	r := &t.result
-	if t.sample.Uncounted != nil {
-		r.Uncounted = t.sample.Uncounted
-		return
-	}
 	since := t.sample.At.Sub(r.Ends[0].At)
 	n := max(int(t.sample.Resets)-t.expected, 0) - r.Refused - r.OfProbes
-	if n == 1 && t.isProbe() {
+	switch {
+	case t.sample.Uncounted != nil:
+		r.Uncounted = t.sample.Uncounted
+		return
+	case n == 1 && t.isProbe():
 		r.OfProbes++
 		return
 	}

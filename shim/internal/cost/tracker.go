@@ -71,7 +71,6 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	t.sample = sample
 	r := &t.result
 	r.Returned = nil
-	r.Streams = seen.Streams
 	for i := range sample.Others {
 		t.addOther(&sample.Others[i])
 	}
@@ -86,7 +85,6 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	}
 	if !sample.Incomplete {
 		t.updatePorts()
-		t.countOpen()
 	}
 	t.countCut()
 	switch {
@@ -95,9 +93,10 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 		t.countRefused()
 	case !sample.Incomplete: // nothing that was counted matters
 		t.noteServing(seen.Accepted)
-		*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned, Streams: r.Streams}
+		*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned}
 		t.expected = int(sample.Resets) + uncounted
 	}
+	r.Streams = seen.Streams
 	return *r
 }
 

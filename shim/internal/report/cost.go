@@ -104,7 +104,7 @@ func (c *Cost) losses() string {
 
 // refusedToTheEnd reports whether somebody was refused so lately that others will probably follow.
 func (c *Cost) refusedToTheEnd() bool {
-	return c.Refused > 0 && c.Now.Sub(c.LastRefused) < c.QuietFor/2
+	return c.Now.Sub(c.LastRefused) < c.QuietFor/2
 }
 
 // needs says how long a fixed delay has to be: a bound if the last reset may not be the last, or no client's.
