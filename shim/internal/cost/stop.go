@@ -65,27 +65,33 @@ func (s *Stop) Lost() bool {
 
 // KeepsOn reports whether clients that keep their connections used them to the end, and nobody
 // else came: they go on in any hold. A balancer that lets go late sends new connections afterwards.
+// A stop that began unseen has to have cost something.
 func (s *Stop) KeepsOn() bool {
-	end := s.Ended()
-	since := s.Before.LastOther
-	if s.FromTERM() {
+	requests, _ := s.Cut()
+	end, since := s.Ended(), s.Before.LastOther
+	switch {
+	case s.FromTERM():
 		since = later(s.TERM, since)
+	case requests+s.Refused == 0:
+		return false
 	}
 	toTheEnd := s.Before.InUse > 0 && end.Sub(s.Before.LastUse) < s.QuietFor/2 && s.LastRefused.Sub(end) < s.QuietFor/2
 	return toTheEnd && end.Sub(since) >= s.QuietFor
 }
 
-// Needed returns what would have been enough, unless KeepsOn: how long a hold until quiet would
-// have lasted, and the shortest fixed delay in whole seconds, with a second to spare. The delay is
-// 0 if nothing came after the stop began.
-func (s *Stop) Needed() (hold, delay time.Duration) {
+// Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
+// fixed delay in whole seconds, with a second to spare. The delay is 0 if nothing came after the stop began.
+// Nothing is enough if a client KeepsOn, and it is not known before the server's end, nor of a stop that began
+// unseen, and after which nobody came.
+func (s *Stop) Needed() (hold, delay time.Duration, isKnown bool) {
 	began := s.Began()
 	lastUse := later(later(s.Before.LastOther, s.LastRefused), s.Before.LastUse).Sub(began)
 	if lastUse > 0 || s.LastRefused.Equal(began) {
 		delay = lastUse.Truncate(time.Second) + 2*time.Second
 	}
 	last := max(s.Before.LastByte.Sub(began), lastUse, 0)
-	return min(last+s.QuietFor, s.Ceiling), delay
+	isKnown = len(s.Ends) > 0 && !s.KeepsOn() && (s.FromTERM() || s.Refused > 0)
+	return min(last+s.QuietFor, s.Ceiling), delay, isKnown
 }
 
 func later(a, b time.Time) time.Time {

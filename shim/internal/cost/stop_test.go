@@ -63,7 +63,7 @@ func TestStop(t *testing.T) {
 		if over.After(s.Began()) && isOver(over.Add(-10*time.Millisecond)) || !isOver(over.Add(10*time.Millisecond)) {
 			t.Errorf("%s: not over at %s s", cells[0], cells[8])
 		}
-		hold, delay := s.Needed()
+		hold, delay, _ := s.Needed()
 		if got := fmt.Sprint(hold.Round(time.Millisecond).Seconds(), delay.Seconds(), s.KeepsOn()); got != cells[9] {
 			t.Errorf("%s: a hold and a delay of %s, want %s", cells[0], got, cells[9])
 		}

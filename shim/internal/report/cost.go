@@ -23,12 +23,11 @@ const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its sto
 // the end of each.
 func (c *Cost) Lines() []string {
 	lines := phrases{c.course() + ": " + c.losses()}
-	hold, delay := c.Needed()
-	switch {
-	case !c.showsNeed():
+	switch hold, delay, isKnown := c.Needed(); {
 	case c.KeepsOn():
 		lines.add(true, "clients that keep their connections used %s to the end: "+
 			"no delay is enough for them; see --close-idle", counted(c.Before.InUse, "connection"))
+	case !isKnown:
 	case !c.FromTERM():
 		lines.add(true, "a hold until quiet would have ended %s later; %s more than it waits now",
 			seconds(hold), c.needs(delay))
@@ -51,13 +50,6 @@ func (c *Cost) Lines() []string {
 	}
 	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
 	return lines
-}
-
-// showsNeed reports whether the stop shows what would have been enough: not before the server's
-// end, nor of a stop that began unseen, and after which nobody came but clients that keep on.
-func (c *Cost) showsNeed() bool {
-	cut, _ := c.Cut()
-	return len(c.Ends) > 0 && (c.FromTERM() || c.Refused > 0 || cut > 0 && c.KeepsOn())
 }
 
 // course returns how the stop went, up to the server's end.
@@ -153,8 +145,7 @@ func (c *Cost) figures() Fields {
 		})
 	}
 	requests, streams := c.Cut()
-	hold, delay := c.Needed()
-	needs := c.showsNeed() && !c.KeepsOn()
+	hold, delay, isKnown := c.Needed()
 	return Fields{
 		"trigger", Known(fromTERM, "TERM"), // null: the server's end came first
 		"accepted", Known(isShown, c.Accepted),
@@ -165,9 +156,9 @@ func (c *Cost) figures() Fields {
 		"refused_probes", c.OfProbes,
 		"last_refused_ms", Known(!c.LastRefused.IsZero(), ms(c.LastRefused)),
 		"server_ended_ms", Known(len(c.Ends) > 0, ms(c.Ended())),
-		"held_would_ms", Known(needs && fromTERM, hold.Milliseconds()),
-		"needed_delay_ms", Known(needs && fromTERM, delay.Milliseconds()),
-		"further_delay_ms", Known(needs && !fromTERM, delay.Milliseconds()),
+		"held_would_ms", Known(isKnown && fromTERM, hold.Milliseconds()),
+		"needed_delay_ms", Known(isKnown && fromTERM, delay.Milliseconds()),
+		"further_delay_ms", Known(isKnown && !fromTERM, delay.Milliseconds()),
 		"grace_ms", c.Grace.Milliseconds(),
 		"grace_assumed", c.GraceAssumed,
 		"ended", ended,
