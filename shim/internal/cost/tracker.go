@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -100,19 +101,21 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	return *r
 }
 
-// addOther adds a socket that is no connection.
+// addOther adds a socket that is no connection: a listener, or what the kernel keeps of a connection.
 func (t *Tracker) addOther(s *ledger.Other) {
-	p := t.port(s.Local.Port())
-	switch {
+	p, key := t.port(s.Local.Port()), ledger.ConnKey(s.Local, s.Remote)
+	switch c := t.closed[key]; {
 	case s.State == tcp.Close:
 		p.closedAt = t.sample.Moment(s.At)
-	case s.State != tcp.Listen:
-		t.noteLeftover(&s.Socket)
-		return
-	case s.Side == ledger.Ignored:
+	case s.State == tcp.Listen && s.Side == ledger.Ignored:
 		p.ignored = true
-	default:
+	case s.State == tcp.Listen:
 		p.listened = t.sample.Now
+	case c == nil || c.count == nil:
+	case s.State == tcp.TimeWait:
+		delete(t.closed, key)
+	default:
+		c.shown, c.finAcked = true, false
 	}
 }
 
@@ -122,19 +125,6 @@ func (t *Tracker) port(number uint16) *port {
 		t.ports[number] = &port{}
 	}
 	return t.ports[number]
-}
-
-// noteLeftover notes that the sample shows a socket, if the server has closed it.
-func (t *Tracker) noteLeftover(s *tcp.Socket) {
-	key := ledger.ConnKey(s.Local, s.Remote)
-	c := t.closed[key]
-	switch {
-	case c == nil || c.count == nil:
-	case s.State == tcp.TimeWait:
-		delete(t.closed, key)
-	default:
-		c.shown, c.finAcked = true, false
-	}
 }
 
 // addCut adds a connection that has closed, of which s was the last to show the state, if that was with a
@@ -219,7 +209,10 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return c.Info.LastAcked < c.Info.LastReceived
 	case isReset && !wasAccepted:
-		return t.noteReset(p)
+		// A program that does so as long as it listens, such as one that sets SO_LINGER to 0, refuses nobody:
+		// those that the end of its listener resets were hardly waiting to be accepted.
+		p.resetAt = cmp.Or(p.resetAt, t.sample.Now)
+		return p.listened > p.resetAt
 	case isReset:
 		since := c.Ended - c.Seen
 		inFlight := t.inFlight(last) && (last.Info.NotSent > 0 || c.Info.LastSent >= since)
@@ -231,16 +224,6 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		t.addCut(c, &c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent))
 	}
 	return false
-}
-
-// noteReset notes that the program of a port resets a connection, and reports whether it does so as long
-// as it listens, such as one that sets SO_LINGER to 0: those that the end of its listener resets were
-// hardly waiting to be accepted.
-func (t *Tracker) noteReset(p *port) (asItListens bool) {
-	if p.resetAt == 0 {
-		p.resetAt = t.sample.Now
-	}
-	return p.listened > p.resetAt
 }
 
 // wasCut reports whether a connection was closed with a request in flight. What has moved since

@@ -158,7 +158,7 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 	}
 	c := &w.cost
 	result := w.tracker.Judge(next.Ledger, &next.Sample)
-	if isFirst := len(c.Listening)+len(c.Ends) == 0; isFirst && len(result.Listening) > 0 {
+	if len(c.Listening)+len(c.Ends) == 0 && len(result.Listening) > 0 { // the first that listen
 		signals := new(proc.Processes).Signals(1)
 		handled := signals.Caught | signals.Blocked // it may wait for what it blocks
 		c.Deaf = w.sampler.PID1Serves() && !handled.Has(sig.TERM)
@@ -213,8 +213,8 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 		complete = complete.Add(cost.LateEvent)
 	}
 	isEnded := !w.endedAt.IsZero() && next.Began.After(complete)
-	switch isOver := c.Over(); {
-	case isEnded || isOver:
+	switch {
+	case isEnded || c.Over():
 		w.conclude()
 		w.done = isEnded || !c.TERM.IsZero()
 	case !w.announced && !c.TERM.IsZero() && next.Began.After(c.TERM):
