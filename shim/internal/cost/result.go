@@ -19,6 +19,8 @@ type Result struct {
 	Open      int      // connections of these ports
 	Streams   int      // responses that go on and on now
 
+	NeedsTimeWait bool // the next sample needs the sockets in TIME_WAIT
+
 	Uncounted   error // why refused connections could not be counted
 	CutAtLeast  bool  // requests may be missing from End.Cut
 	AtMost      bool  // Refused may include resets that answered no client of these ports

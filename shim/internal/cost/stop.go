@@ -17,10 +17,13 @@ type Stop struct {
 // Began returns when the stop began: at TERM, or at the first end of a port if that came first.
 // The zero time means that it has not begun.
 func (s *Stop) Began() time.Time {
-	if len(s.Ends) > 0 && (s.TERM.IsZero() || s.Ends[0].At.Before(s.TERM)) {
-		return s.Ends[0].At
+	began := s.TERM
+	for _, e := range s.Ends {
+		if began.IsZero() || e.At.Before(began) {
+			began = e.At
+		}
 	}
-	return s.TERM
+	return began
 }
 
 // FromTERM reports whether times count from TERM, and else from the server's end, before which the
@@ -45,7 +48,7 @@ func (s *Stop) Over() bool {
 		return false
 	case s.Now.Sub(began) >= s.Limit:
 		return true
-	case len(s.Listening) > 0 || s.Open > 0:
+	case len(s.Listening)+s.Open > 0:
 		return false
 	}
 	since := s.Ended()
@@ -59,7 +62,7 @@ func (s *Stop) Over() bool {
 // connections have come.
 func (s *Stop) Lost() bool {
 	requests, streams := s.Cut()
-	hasGone := len(s.Listening) == 0 && s.Open == 0 && s.Now.Sub(s.Ended()) >= LateEvent
+	hasGone := len(s.Listening)+s.Open == 0 && s.Now.Sub(s.Ended()) >= LateEvent
 	return hasGone && requests+streams+s.Refused > 0
 }
 
@@ -86,7 +89,7 @@ func (s *Stop) KeepsOn() bool {
 func (s *Stop) Needed() (hold, delay time.Duration, isKnown bool) {
 	began := s.Began()
 	lastUse := later(later(s.Before.LastOther, s.LastRefused), s.Before.LastUse).Sub(began)
-	if lastUse > 0 || s.LastRefused.Equal(began) {
+	if lastUse >= 0 { // a client may be refused as the server ends
 		delay = lastUse.Truncate(time.Second) + 2*time.Second
 	}
 	last := max(s.Before.LastByte.Sub(began), lastUse, 0)

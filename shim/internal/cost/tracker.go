@@ -64,9 +64,6 @@ const LateEvent = 500 * time.Millisecond
 // New returns a Tracker. No port listens yet.
 func New() *Tracker { return &Tracker{ports: map[uint16]*port{}, closed: map[uint64]*closed{}} }
 
-// NeedsTimeWait reports whether the next sample needs the sockets in TIME_WAIT.
-func (t *Tracker) NeedsTimeWait() bool { return len(t.closed) > 0 && len(t.result.Ends) > 0 }
-
 // Judge adds a sample, of which package traffic has said what was seen, and returns the result.
 func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	t.sample = sample
@@ -91,6 +88,7 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 	switch {
 	case len(r.Ends) > 0:
 		r.CutAtLeast = r.CutAtLeast || !sample.MissedAt.IsZero()
+		r.NeedsTimeWait = len(t.closed) > 0
 		t.countRefused()
 	case !sample.Incomplete: // nothing that was counted matters
 		t.noteServing(seen.Accepted)

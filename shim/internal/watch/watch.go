@@ -163,7 +163,7 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 		handled := signals.Caught | signals.Blocked // it may wait for what it blocks
 		c.Deaf = w.sampler.PID1Serves() && !handled.Has(sig.TERM)
 	}
-	w.sampler.TimeWait = w.tracker.NeedsTimeWait()
+	w.sampler.TimeWait = result.NeedsTimeWait
 	w.sampler.Interval = watchInterval
 	if len(result.Ends) > 0 {
 		w.sampler.Interval = endedInterval
