@@ -29,15 +29,13 @@ type Tracker struct {
 // port is a local port.
 type port struct {
 	end      *End          // nil: it listens, or has never been followed
+	followed bool          // listens, or has listened and ended
 	ignored  bool          // has listened, and is not followed
 	open     int           // connections that the server has not closed, in the latest complete sample
 	listened ledger.Moment // the latest sample in which it was followed and listened; 0: it does not listen
 	closedAt ledger.Moment // when the latest listener closed, by its event
 	resetAt  ledger.Moment // when the program first reset a connection
 }
-
-// isFollowed reports whether a port listens, or has listened and ended.
-func (p *port) isFollowed() bool { return p.listened != 0 || p.end != nil }
 
 // closed is a connection that the server has closed with a request in flight, or while it streamed.
 type closed struct {
@@ -91,7 +89,9 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 		r.NeedsTimeWait = len(t.closed) > 0
 		t.countRefused()
 	case !sample.Incomplete: // nothing that was counted matters
-		t.noteServing(seen.Accepted)
+		if len(r.Returned) == 0 { // else clients were refused, and the sample before the end is long ago
+			t.noteServing(seen.Accepted)
+		}
 		*r = Result{Before: *seen, Listening: r.Listening, Returned: r.Returned}
 		t.expected = int(sample.Resets) + uncounted
 	}
@@ -108,6 +108,7 @@ func (t *Tracker) addOther(s *ledger.Other) {
 	case s.State == tcp.Listen && s.Side == ledger.Ignored:
 		p.ignored = true
 	case s.State == tcp.Listen:
+		p.followed = true
 		p.listened = t.sample.Now
 	case c == nil || c.count == nil:
 	case s.State == tcp.TimeWait:
@@ -138,7 +139,7 @@ func (t *Tracker) addCut(c *ledger.Conn, s *tcp.Socket, inFlight, streamed bool)
 			cut.doubt = -1
 		}
 	}
-	if p := t.port(s.Local.Port()); p.isFollowed() {
+	if p := t.port(s.Local.Port()); p.followed {
 		cut.port = p
 		cut.finAcked = s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
 	}
@@ -155,12 +156,9 @@ const recently = 10 * time.Second
 // noteServing notes how many clients came in a sample before the first end, and resets that are none of
 // theirs. An event that explains one may come a sample later.
 func (t *Tracker) noteServing(accepted int) {
-	hasReturned := len(t.result.Returned) > 0 // clients were refused, and the sample before the end is long ago
-	if !hasReturned {
-		t.busiest = max(t.busiest, accepted-t.result.Before.Accepted)
-	}
+	t.busiest = max(t.busiest, accepted-t.result.Before.Accepted)
 	n := int(t.sample.Resets) - t.expected
-	if hasReturned || t.expected == 0 { // nothing to compare with
+	if t.expected == 0 { // nothing to compare with
 		n = 0
 	}
 	t.stray = max(t.stray+n, 0)
@@ -203,7 +201,7 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 	case c.Fate == ledger.Lost && wasAccepted:
 		t.addCut(c, last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent))
 	case c.Fate != ledger.Closed:
-	case isReset && !p.isFollowed():
+	case isReset && !p.followed:
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
 		return c.Info.LastAcked < c.Info.LastReceived
 	case isReset && !wasAccepted:
@@ -215,8 +213,8 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		since := c.Ended - c.Seen
 		inFlight := t.inFlight(last) && (last.Info.NotSent > 0 || c.Info.LastSent >= since)
 		return !t.addCut(c, last, inFlight, ledger.Streams(c, last.Info.LastSent+since))
-	case !p.isFollowed():
-		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).isFollowed()
+	case !p.followed:
+		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).followed
 		t.addCut(c, &c.Socket, waits, false) // a request of a proxy, whose response will be reset
 	case c.Side != ledger.Ignored:
 		t.addCut(c, &c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent))

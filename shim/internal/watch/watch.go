@@ -160,8 +160,8 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 	result := w.tracker.Judge(next.Ledger, &next.Sample)
 	if len(c.Listening)+len(c.Ends) == 0 && len(result.Listening) > 0 { // the first that listen
 		signals := new(proc.Processes).Signals(1)
-		handled := signals.Caught | signals.Blocked // it may wait for what it blocks
-		c.Deaf = w.sampler.PID1Serves() && !handled.Has(sig.TERM)
+		// It may wait for what it blocks.
+		c.Deaf = w.sampler.PID1Serves() && !(signals.Caught | signals.Blocked).Has(sig.TERM)
 	}
 	w.sampler.TimeWait = result.NeedsTimeWait
 	w.sampler.Interval = watchInterval
