@@ -134,7 +134,7 @@ func (t *Tracker) countCut() {
 // busiest sample, which is twice as often as there are samples, and a few.
 func (t *Tracker) countRefused() {
 	r := &t.result
-	since := t.sample.At.Sub(r.Ends[0].At)
+	since := max(t.sample.At.Sub(r.Ends[0].At), 0) // the port may have closed since the sample began
 	n := max(int(t.sample.Resets)-t.expected, 0) - r.Refused - r.OfProbes
 	switch {
 	case t.sample.Uncounted != nil:
@@ -148,7 +148,7 @@ func (t *Tracker) countRefused() {
 	most := r.Before.Open + (8*t.busiest+10)*(1+int(since/time.Second))
 	r.AtMost = r.AtMost || t.stray > 0 || r.Refused > most
 	if n > 0 {
-		r.LastRefused = later(t.sample.At, r.Ends[0].At) // the port may have closed since the sample began
+		r.LastRefused = r.Ends[0].At.Add(since)
 	}
 	if n != 0 {
 		r.PerSecond.Add(since, n)

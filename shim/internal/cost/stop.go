@@ -51,11 +51,11 @@ func (s *Stop) Over() bool {
 	case len(s.Listening)+s.Open > 0:
 		return false
 	}
-	since := s.Ended()
+	quiet := s.Now.Sub(s.Ended())
 	if !s.TERM.After(began) {
-		since = later(since, s.LastRefused)
+		quiet = min(quiet, s.Now.Sub(s.LastRefused))
 	}
-	return s.Now.Sub(since) >= s.QuietFor
+	return quiet >= s.QuietFor
 }
 
 // Lost reports whether the stop has cost anything, once every port has ended, and the events of its
@@ -71,15 +71,16 @@ func (s *Stop) Lost() bool {
 // A stop that began unseen has to have cost something.
 func (s *Stop) KeepsOn() bool {
 	requests, _ := s.Cut()
-	end, since := s.Ended(), s.Before.LastOther
+	end := s.Ended()
+	alone := end.Sub(s.Before.LastOther)
 	switch {
 	case s.FromTERM():
-		since = later(s.TERM, since)
+		alone = min(alone, end.Sub(s.TERM))
 	case requests+s.Refused == 0:
 		return false
 	}
 	toTheEnd := s.Before.InUse > 0 && end.Sub(s.Before.LastUse) < s.QuietFor/2 && s.LastRefused.Sub(end) < s.QuietFor/2
-	return toTheEnd && end.Sub(since) >= s.QuietFor
+	return toTheEnd && alone >= s.QuietFor
 }
 
 // Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
@@ -88,18 +89,11 @@ func (s *Stop) KeepsOn() bool {
 // unseen, and after which nobody came.
 func (s *Stop) Needed() (hold, delay time.Duration, isKnown bool) {
 	began := s.Began()
-	lastUse := later(later(s.Before.LastOther, s.LastRefused), s.Before.LastUse).Sub(began)
+	lastUse := max(s.Before.LastOther.Sub(began), s.Before.LastUse.Sub(began), s.LastRefused.Sub(began))
 	if lastUse >= 0 { // a client may be refused as the server ends
 		delay = lastUse.Truncate(time.Second) + 2*time.Second
 	}
 	last := max(s.Before.LastByte.Sub(began), lastUse, 0)
 	isKnown = len(s.Ends) > 0 && !s.KeepsOn() && (s.FromTERM() || s.Refused > 0)
 	return min(last+s.QuietFor, s.Ceiling), delay, isKnown
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -304,7 +304,7 @@ func hasRoom(wait time.Duration) bool {
 	for {
 		n, err := unix.Poll(fds, int(wait.Milliseconds()))
 		if err != unix.EINTR {
-			return n != 0 || err != nil
+			return n != 0 // -1: an error
 		}
 	}
 }
