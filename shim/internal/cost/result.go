@@ -51,7 +51,7 @@ func (r *Result) Cut() (requests, streams int) {
 }
 
 // updatePorts finds the ports that have ended, and those that listen again. It counts the connections that the
-// server has not closed, and in the result those that it closes, too.
+// server has not closed, and in the result those that it closes, too, unless no sample has shown them before.
 func (t *Tracker) updatePorts() {
 	r := &t.result
 	r.Listening, r.Ends, r.Open = nil, nil, 0
@@ -89,7 +89,7 @@ func (t *Tracker) updatePorts() {
 		if ledger.IsOpen(&c.Socket) {
 			p.open++
 		}
-		if p.end != nil {
+		if c.Accepted && p.end != nil {
 			r.Open++
 		}
 	}
