@@ -100,6 +100,7 @@ func (k *kernel) do(step string) {
 			numbers = append(numbers, n)
 		}
 	}
+	n := append(numbers, 0)[0]
 	of := func(cookie int) *tcp.Socket {
 		return &k.sockets[slices.IndexFunc(k.sockets, func(s tcp.Socket) bool { return int(s.Cookie) == cookie })]
 	}
@@ -107,22 +108,22 @@ func (k *kernel) do(step string) {
 	switch words[0] {
 	case "listen":
 		cookie := uint64(numbers[len(numbers)-1])
-		k.sockets = append(k.sockets, tcp.Socket{State: tcp.Listen, Local: on(numbers[0]), Cookie: cookie})
+		k.sockets = append(k.sockets, tcp.Socket{State: tcp.Listen, Local: on(n), Cookie: cookie})
 	case "connect":
 		k.sockets = append(k.sockets, connection(words[2:], numbers))
 	case "send", "ask", "first":
-		inform(of(numbers[0]), words[0])
+		inform(of(n), words[0])
 	case "token":
 		for _, cookie := range numbers[1:] {
 			add(of(cookie), 0, 10)
-			of(cookie).Info.LastSent = time.Duration(numbers[0]) * ms
+			of(cookie).Info.LastSent = time.Duration(n) * ms
 		}
 	case "echo":
 		s := of(numbers[2])
 		add(s, uint64(numbers[1]), 4)
-		s.Info.LastReceived, s.Info.LastSent = time.Duration(numbers[0])*ms, 250*ms
+		s.Info.LastReceived, s.Info.LastSent = time.Duration(n)*ms, 250*ms
 	case "close":
-		of(numbers[0]).State = tcp.FinWait1
+		of(n).State = tcp.FinWait1
 	case "destroy", "abort", "lose", "leave":
 		k.end(words[0], numbers)
 	case "keep":
@@ -135,13 +136,13 @@ func (k *kernel) do(step string) {
 	case "forget":
 		k.end("lose", []int{1 << 40})
 	case "resets":
-		k.rest.Resets += uint64(numbers[0])
+		k.rest.Resets += uint64(n)
 	case "sample":
-		for range numbers[0] {
+		for range n {
 			k.sample()
 		}
 	case "pause":
-		k.now = k.now.Add(time.Duration(numbers[0]) * ms)
+		k.now = k.now.Add(time.Duration(n) * ms)
 	case "amid":
 		k.sample(numbers...)
 	case "frozen":
@@ -191,25 +192,24 @@ func connection(words []string, numbers []int) tcp.Socket {
 
 // end ends sockets, a moment after the latest sample.
 func (k *kernel) end(how string, cookies []int) {
+	at := k.now.Add(10 * time.Millisecond)
 	k.sockets = slices.DeleteFunc(k.sockets, func(s tcp.Socket) bool {
-		ends := slices.Contains(cookies, int(s.Cookie))
-		if ends && how != "lose" {
-			if s.State == tcp.Listen {
-				s.Remote = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
-			} else if how == "abort" {
-				s.Remote = netip.AddrPortFrom(client, 0)
-				last := s.Info
-				s.Info = tcp.Info{LastSent: last.LastSent, LastAcked: last.LastAcked, LastReceived: 1000 * time.Second}
-			}
-			if how == "leave" {
-				s.Info.Acked++
-			}
-			s.State = tcp.Close
-			s.Inode = 0
-			at := k.now.Add(10 * time.Millisecond)
-			k.closed = append(k.closed, func() { k.ledger.Closed(&s, at, side(&s)) })
+		switch {
+		case !slices.Contains(cookies, int(s.Cookie)):
+			return false
+		case how == "lose":
+			return true
+		case s.State == tcp.Listen:
+			s.Remote = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+		case how == "abort":
+			s.Remote = netip.AddrPortFrom(client, 0)
+			s.Info = tcp.Info{LastSent: s.Info.LastSent, LastAcked: s.Info.LastAcked, LastReceived: 1000 * time.Second}
+		case how == "leave":
+			s.Info.Acked++
 		}
-		return ends
+		s.State, s.Inode = tcp.Close, 0
+		k.closed = append(k.closed, func() { k.ledger.Closed(&s, at, side(&s)) })
+		return true
 	})
 }
 
