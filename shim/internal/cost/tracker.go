@@ -42,7 +42,7 @@ type closed struct {
 	port     *port
 	at       ledger.Moment
 	streamed bool // and no request was in flight
-	doubt    int  // of a stream that may have ended by itself: 1, or -1 if its last byte came with the end, as then
+	doubt    int  // of a stream that may have ended by itself: 1, or -1 if its last byte came with the end
 	finAcked bool // both ends know that the server's has closed: if the kernel keeps nothing, the client has left
 	count    *int // of the end that has closed it, in which it is counted; nil: not counted
 

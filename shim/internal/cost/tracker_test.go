@@ -250,6 +250,7 @@ dies | connect 1 waiting; connect 2 answered; connect 3 tied; sample 1; destroy 
     1 cut, 7 refused
 a request never shown by a sample | connect 1 waiting; destroy 80 1; keep 1 fin-wait2 | 1 cut
 a long response | connect 1 answered send; sample 1; send 1; destroy 80 1; keep 1 fin-wait2 | 1 cut
+and the server resets it | connect 1 answered send; sample 1; send 1; destroy 80; abort 1; resets 1 | 1 cut
 drains | connect 1 waiting; connect 2 waiting; sample 1; destroy 80; resets 2 | 0 cut, 2 refused, 2 open
 drains, and is killed | connect 1 waiting; connect 2 waiting; sample 1; destroy 80; resets 2; sample 3;
     send 1; destroy 1; sample 20; destroy 2; keep 2 time-wait | 1 cut, 2 refused
@@ -282,8 +283,9 @@ long before | connect 1 waiting; sample 1; destroy 1; keep 1 time-wait; sample 6
 events are lost | connect 1 waiting; connect 2 answered; sample 1; lose 80 1 2; keep 1 time-wait; missed |
     1 cut, perhaps more
 events are lost in a long pause | connect 1 waiting; sample 1; lose 80 1; keep 1 time-wait; pause 250 | 1 cut
-another port still listens | listen 81; connect 1 waiting 81; connect 2 waiting; sample 1; destroy 80 1 2;
-    keep 2 time-wait; resets 1 | 1 cut, 1 refused
+another port still listens | listen 81; connect 1 waiting 81; connect 2 waiting; connect 3 answered 81; sample 1;
+    destroy 80 1 2;
+    keep 2 time-wait; resets 1 | 1 cut, 1 refused, 1 listening
 returned | connect 1 waiting; sample 1; destroy 80 1; resets 5; sample 2; listen 80; sample 2;
     destroy 80; resets 2 | 0 cut, 2 refused, 1 returned
 a health probe | probes; sample 1; destroy 80; sample 9; resets 2; sample 10; resets 1 | 0 cut, 2 refused, 1 probe
@@ -293,8 +295,8 @@ a scan long before | resets 5; sample 250; destroy 80; resets 5 | 0 cut, 5 refus
 a busy server | connect 1 tied; connect 2 tied; connect 3 tied; connect 4 tied; connect 5 tied; sample 25;
     destroy 80 1 2 3 4 5; resets 24 | 0 cut, 24 refused
 a server beside another that was away | listen 81; sample 1; destroy 81; connect 1 tied; sample 1; connect 2 tied;
-    sample 1; connect 3 tied; sample 1; connect 4 tied; sample 1; connect 5 tied; sample 1; listen 81; sample 25; destroy 80;
-    resets 24 | 0 cut, 24 refused, 5 open, 1 returned, at most
+    sample 1; connect 3 tied; sample 1; connect 4 tied; sample 1; connect 5 tied; sample 1; listen 81; sample 25;
+    destroy 80; resets 24 | 0 cut, 24 refused, 5 open, 1 listening, 1 returned, at most
 a stream dies | connect 1 answered; sample 1; token 20 1; sample 1; destroy 80 1; keep 1 time-wait |
     0 cut, 1 streams
 a stream is complete | connect 1 answered; sample 1; token 20 1; sample 1; token 0 1; destroy 80 1; keep 1 time-wait |
@@ -342,9 +344,9 @@ func TestCost(t *testing.T) {
 		k := play(cells[1])
 		r := k.result
 		cut, streams := r.Cut()
-		got := fmt.Sprintf("%d cut, %d refused, %d streams, %d open, %d returned, %d probe, %t perhaps more, "+
-			"%t at most, %t uncounted", cut, r.Refused, streams, r.Open, k.returned, r.OfProbes, r.CutAtLeast,
-			r.AtMost, r.Uncounted != nil)
+		got := fmt.Sprintf("%d cut, %d refused, %d streams, %d open, %d listening, %d returned, %d probe, %t perhaps more, "+
+			"%t at most, %t uncounted", cut, r.Refused, streams, r.Open, len(r.Listening), k.returned, r.OfProbes,
+			r.CutAtLeast, r.AtMost, r.Uncounted != nil)
 		got = strings.ReplaceAll(zeros.ReplaceAllString(got, ""), "true ", "")
 		if got != cells[2] || len(r.Ends) != 1 {
 			t.Errorf("%s: %s; %+v", cells[0], got, r)
