@@ -284,8 +284,7 @@ events are lost | connect 1 waiting; connect 2 answered; sample 1; lose 80 1 2; 
     1 cut, perhaps more
 events are lost in a long pause | connect 1 waiting; sample 1; lose 80 1; keep 1 time-wait; pause 250 | 1 cut
 another port still listens | listen 81; connect 1 waiting 81; connect 2 waiting; connect 3 answered 81; sample 1;
-    destroy 80 1 2;
-    keep 2 time-wait; resets 1 | 1 cut, 1 refused, 1 listening
+    destroy 80 1 2; keep 2 time-wait; resets 1 | 1 cut, 1 refused, 1 listening
 returned | connect 1 waiting; sample 1; destroy 80 1; resets 5; sample 2; listen 80; sample 2;
     destroy 80; resets 2 | 0 cut, 2 refused, 1 returned
 a health probe | probes; sample 1; destroy 80; sample 9; resets 2; sample 10; resets 1 | 0 cut, 2 refused, 1 probe
