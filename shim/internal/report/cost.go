@@ -7,9 +7,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 )
 
-// Cost is what a stop has cost, as lameduck watch reports it.
+// Cost is what a stop has cost that others carry out, as far as it has come: the report of lameduck watch.
 type Cost struct {
-	cost.Stop
+	cost.Result
+	Now      time.Time     // up to when the stop is followed
+	TERM     time.Time     // when TERM said that it has begun; zero: not at all, or not yet
+	Limit    time.Duration // how long it is followed
+	QuietFor time.Duration // for how long nobody is refused if it is over
+	Ceiling  time.Duration // of a hold until quiet
+
+	Accepted int // connections in the minute before the stop began
+
 	Grace        time.Duration
 	GraceAssumed bool
 	Source       string // the source if it does not show requests in flight; ""
@@ -18,6 +26,62 @@ type Cost struct {
 
 // Deaf is what Cost.Deaf means.
 const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its stops"
+
+// Began returns when the stop began: at TERM, or at the first end of a port if that came first.
+// The zero time means that it has not begun.
+func (c *Cost) Began() time.Time {
+	began := c.TERM
+	for _, e := range c.Ends {
+		if began.IsZero() || e.At.Before(began) {
+			began = e.At
+		}
+	}
+	return began
+}
+
+// FromTERM reports whether times count from TERM, and else from the server's end, before which the
+// stop began unseen.
+func (c *Cost) FromTERM() bool { return c.Began().Equal(c.TERM) }
+
+// Ended returns when the last port that has ended did, zero if none has.
+func (c *Cost) Ended() (at time.Time) {
+	for _, e := range c.Ends {
+		at = e.At
+	}
+	return at
+}
+
+// KeepsOn reports whether clients that keep their connections used them to the end, and nobody
+// else came: they go on in any hold. A balancer that lets go late sends new connections afterwards.
+// A stop that began unseen has to have cost something.
+func (c *Cost) KeepsOn() bool {
+	requests, _ := c.Cut()
+	end := c.Ended()
+	alone := end.Sub(c.Before.LastOther)
+	switch {
+	case c.FromTERM():
+		alone = min(alone, end.Sub(c.TERM))
+	case requests+c.Refused == 0:
+		return false
+	}
+	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < c.QuietFor/2 && c.LastRefused.Sub(end) < c.QuietFor/2
+	return toTheEnd && alone >= c.QuietFor
+}
+
+// Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
+// fixed delay in whole seconds, with a second to spare. The delay is 0 if nothing came after the stop began.
+// Nothing is enough if a client KeepsOn, and it is not known before the server's end, nor of a stop that began
+// unseen, and after which nobody came.
+func (c *Cost) Needed() (hold, delay time.Duration, isKnown bool) {
+	began := c.Began()
+	lastUse := max(c.Before.LastOther.Sub(began), c.Before.LastUse.Sub(began), c.LastRefused.Sub(began))
+	if lastUse >= 0 { // a client may be refused as the server ends
+		delay = lastUse.Truncate(time.Second) + 2*time.Second
+	}
+	last := max(c.Before.LastByte.Sub(began), lastUse, 0)
+	isKnown = len(c.Ends) > 0 && !c.KeepsOn() && (c.FromTERM() || c.Refused > 0)
+	return min(last+c.QuietFor, c.Ceiling), delay, isKnown
+}
 
 // Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
 // the end of each.

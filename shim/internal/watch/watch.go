@@ -125,10 +125,8 @@ func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now t
 		plan: p, print: print, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
 		cost: report.Cost{
+			Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
 			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
-			Stop: cost.Stop{
-				Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
-			},
 		},
 	}
 }
@@ -214,13 +212,13 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	}
 	isEnded := !w.endedAt.IsZero() && next.Began.After(complete)
 	switch {
-	case isEnded || c.Over():
+	case isEnded || w.isOver():
 		w.conclude()
 		w.done = isEnded || !c.TERM.IsZero()
 	case !w.announced && !c.TERM.IsZero() && next.Began.After(c.TERM):
 		w.announced = true
 		w.say("TERM: " + w.outlook())
-	case w.said == saidNothing && c.Lost(): // KILL may come before the verdict
+	case w.said == saidNothing && w.hasLost(): // KILL may come before the verdict
 		w.said = saidLoss
 		w.say("so far: " + c.Lines()[0])
 	}
@@ -228,6 +226,36 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 		w.viewDue = c.Now.Add(showEvery)
 		w.err = w.print(w.view(next))
 	}
+}
+
+// isOver reports whether nothing more is to be seen: every port has ended, its connections are
+// closed, and nobody has been refused for QuietFor; or the limit has passed. TERM after the first end
+// says that everybody else has gone and only the watch is waited for: no longer than QuietFor.
+func (w *watch) isOver() bool {
+	c := &w.cost
+	began := c.Began()
+	switch {
+	case began.IsZero():
+		return false
+	case c.Now.Sub(began) >= c.Limit:
+		return true
+	case len(c.Listening)+c.Open > 0:
+		return false
+	}
+	quiet := c.Now.Sub(c.Ended())
+	if !c.TERM.After(began) {
+		quiet = min(quiet, c.Now.Sub(c.LastRefused))
+	}
+	return quiet >= c.QuietFor
+}
+
+// hasLost reports whether the stop has cost anything, once every port has ended, and the events of its
+// connections have come.
+func (w *watch) hasLost() bool {
+	c := &w.cost
+	requests, streams := c.Cut()
+	hasGone := len(c.Listening)+c.Open == 0 && c.Now.Sub(c.Ended()) >= cost.LateEvent
+	return hasGone && requests+streams+c.Refused > 0
 }
 
 // sayNews says what has changed about the source of the samples, and about the server.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +115,66 @@ func TestState(t *testing.T) {
 		if got := w.view(s); !strings.Contains(got, cells[1]) || !strings.HasSuffix(got, "; "+cells[2]) {
 			t.Errorf("%s: %q, want %q", cells[0], got, cells[1:])
 		}
+	}
+}
+
+// began is when the times of TestStop begin.
+var began = time.Unix(1_000_000_000, 0)
+
+// at returns the time so many seconds later, if a text has any.
+func at(text string) (moment time.Time) {
+	if text != "" {
+		moment = began.Add(testutil.Must(time.ParseDuration(text + "s")))
+	}
+	return moment
+}
+
+// TestStop: when a stop began, when it is over, and what would have been enough. Times are
+// in seconds.
+func TestStop(t *testing.T) {
+	for _, c := range tables.Read[struct {
+		Name                                        string
+		TERM, End, LastRefused, LastOther, LastByte time.Time
+		And, Found                                  string
+	}](`
+		# name | TERM | end | last refused | last new | last byte, not a probe's | and | began, over, hold, delay, keeps on
+		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |                | 10 17.4 7.4 5 false
+		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |                | 10 14 7.4 5 false
+		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |                | 10 21.2 7.2 5 false
+		nobody comes        | 10 | 10.1 |      | 3    | 4    |                | 10 14.1 4 0 false
+		connections remain  | 10 | 10.1 |      | 3    | 4    | Open=1         | 10 39 4 0 false
+		it serves on        | 10 |      |      | 38   | 39   | Listening=81   | 10 39 19 31 false
+		another port serves | 10 | 10.1 |      | 3    | 4    | Listening=81   | 10 39 4 0 false
+		nothing has served  | 10 |      |      |      |      |                | 10 10 4 0 false
+		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |                | 10 39 19 30 false
+		refused as it ended |    | 10   | 10   | 9    | 9    |                | 10 14 4 2 false
+		clients keep on     | 10 | 19   |      | 8    | 19   | Before.InUse=3 | 10 23 13 11 true
+		and others came     | 10 | 19   |      | 16   | 19   | Before.InUse=3 | 10 23 13 11 false
+		a pool, let go late | 10 | 25   |      | 10.6 | 22.1 | Before.InUse=3 | 10 29 16.1 14 false
+		and after the end   | 10 | 15   | 22.1 | 10.6 | 15   | Before.InUse=3 | 10 26.1 16.1 14 false
+		it dies at once     | 10 | 10.1 |      | 3    | 10   | Before.InUse=3 | 10 14.1 4 2 false
+	`, at) {
+		w := newTestWatch(began)
+		s := &w.cost
+		s.TERM, s.Limit, s.QuietFor, s.Ceiling = c.TERM, 29*time.Second, 4*time.Second, 19*time.Second
+		s.Before.LastOther, s.Before.LastByte, s.Before.LastUse = c.LastOther, c.LastByte, c.LastByte
+		s.LastRefused = c.LastRefused
+		if !c.End.IsZero() {
+			s.Ends = []*cost.End{{Port: 80, At: c.End}}
+		}
+		if name, value, found := strings.Cut(c.And, "="); found && !tables.Set(s, name, value) {
+			panic(name)
+		}
+		for s.Now = s.Began(); !w.isOver() && s.Now.Before(at("60")); s.Now = s.Now.Add(100 * time.Millisecond) {
+		}
+		hold, delay, _ := s.Needed()
+		got := fmt.Sprint(s.Began().Sub(began).Seconds(), s.Now.Sub(began).Seconds(), hold.Round(time.Millisecond).Seconds(),
+			delay.Seconds(), s.KeepsOn())
+		if got != c.Found {
+			t.Errorf("%s: %s, want %s", c.Name, got, c.Found)
+		}
+	}
+	if w := newTestWatch(began); !w.cost.Began().IsZero() || w.isOver() {
+		t.Errorf("nothing has happened, and the stop began at %v", w.cost.Began())
 	}
 }
