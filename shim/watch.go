@@ -3,6 +3,8 @@
 package shim
 
 import (
+	"cmp"
+
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/termlog"
@@ -21,13 +23,10 @@ func Watch(cfg Config, onlyStops bool, print func(line string) error) error {
 	if err != nil {
 		return err
 	}
-	if err := new(proc.Processes).Reserve(); err != nil {
-		return err
-	}
 	log := termlog.New(p.TerminationLog)
-	if err := termlogError(p, log.Write()); err != nil {
+	defer log.Flush()
+	if err := cmp.Or(new(proc.Processes).Reserve(), termlogError(p, log.Write())); err != nil {
 		return err
 	}
-	defer log.Flush()
 	return watch.Run(p, onlyStops, print, log)
 }

@@ -18,12 +18,9 @@ func watch(args, env []string) int {
 		return answer(line.HelpText())
 	}
 	cfg, err := line.Config()
-	if err != nil {
-		return fail(err)
+	if err == nil {
+		err = shim.Watch(cfg, line.OnlyStops, func(text string) error { return write(syscall.Stdout, text+"\n") })
 	}
-	cfg.JSON = line.JSON
-	print := func(text string) error { return write(syscall.Stdout, text+"\n") }
-	err = shim.Watch(cfg, line.OnlyStops, print)
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fail(err)
 	}

@@ -11,7 +11,7 @@ import (
 // Values returns the configuration without checks. Invalid values are zero.
 func (l *Line) Values() shim.Config {
 	cfg := l.Settings
-	cfg.JSON = l.LogFormat == "json"
+	cfg.JSON = l.JSON || l.LogFormat == "json"
 	for _, u := range l.Unknown {
 		cfg.Warnings = append(cfg.Warnings, u.Error())
 	}

@@ -19,6 +19,8 @@ type Result struct {
 	Open      int      // connections of these ports
 	Streams   int      // responses that go on and on now
 
+	NeedsTimeWait bool // the next sample needs the sockets in TIME_WAIT
+
 	Uncounted   error // why refused connections could not be counted
 	CutAtLeast  bool  // requests may be missing from End.Cut
 	AtMost      bool  // Refused may include resets that answered no client of these ports
@@ -48,11 +50,13 @@ func (r *Result) Cut() (requests, streams int) {
 	return requests, streams
 }
 
-// updatePorts finds the ports that have ended, and those that listen again.
+// updatePorts finds the ports that have ended, and those that listen again. It counts the connections that the
+// server has not closed, and in the result those that it closes, too, unless no sample has shown them before.
 func (t *Tracker) updatePorts() {
 	r := &t.result
-	r.Listening, r.Ends = nil, nil
+	r.Listening, r.Ends, r.Open = nil, nil, 0
 	for number, p := range t.ports {
+		p.open = 0
 		switch p.listened {
 		case 0:
 		case t.sample.Now:
@@ -62,125 +66,89 @@ func (t *Tracker) updatePorts() {
 				p.end = nil
 			}
 		default:
-			p.end = &End{Port: number, At: t.sample.ReadAt, since: p.listened}
+			p.end = &End{Port: number, At: t.sample.ReadAt, since: max(p.closedAt, p.listened)}
 			if p.closedAt >= p.listened {
-				p.end.At, p.end.since = t.sample.Time(p.closedAt), p.closedAt
+				p.end.At = t.sample.Time(p.closedAt)
 			}
 			p.listened = 0
 		}
 		if p.end != nil {
-			at, _ := slices.BinarySearchFunc(r.Ends, p.end, func(a, b *End) int {
-				return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Port, b.Port))
-			})
-			r.Ends = slices.Insert(r.Ends, at, p.end)
+			r.Ends = append(r.Ends, p.end)
 		}
 	}
 	slices.Sort(r.Listening)
-	t.elsewhere.end = nil
+	slices.SortFunc(r.Ends, func(a, b *End) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Port, b.Port)) })
 	if len(r.Ends) > 0 {
 		t.elsewhere.end = &End{since: r.Ends[0].since}
 	}
-}
-
-// countOpen counts the connections that the server has not closed, and in the result those that it closes, too.
-func (t *Tracker) countOpen() {
-	t.result.Open = 0
-	for _, p := range t.ports {
-		p.open = 0
-	}
 	for _, c := range t.sample.Conns {
-		n, isOpen := 1, ledger.IsOpen(&c.Socket)
-		if c.Fate == ledger.Closed && c.Seen == t.sample.Now { // was counted
-			n, isOpen = -1, c.Before.Open
-		} else if c.Fate != ledger.Shown {
+		if c.Fate != ledger.Shown {
 			continue
 		}
 		p := t.port(c.Local.Port())
-		if isOpen {
-			p.open += n
+		if ledger.IsOpen(&c.Socket) {
+			p.open++
 		}
-		if (isOpen || c.Was != nil) && p.end != nil {
-			t.result.Open += n
+		if c.Accepted && p.end != nil {
+			r.Open++
 		}
 	}
 }
 
 // countCut counts the connections that an end has closed. Streams died with their server if no connection
 // of the port is left, and half of those that closed last were not complete; else they ended by themselves.
+// What the kernel has kept of one that was counted ends in TIME_WAIT, or with a reset, which refused nobody.
+// Nobody waited on one of which the kernel has kept nothing, since the client had closed it first.
 func (t *Tracker) countCut() {
-	r := &t.result
-	r.CutAtLeast = r.CutAtLeast || !t.sample.MissedAt.IsZero() && len(r.Ends) > 0
 	died := map[*port]int{} // streams that have closed lately and were not complete, less those that were
 	for _, c := range t.closed {
-		switch {
-		case c.count != nil || !c.doubtful:
-		case c.complete:
-			died[c.port]--
-		default:
-			died[c.port]++
-		}
+		died[c.port] += c.doubt
 	}
 	for key, c := range t.closed {
-		age := t.sample.Now - c.at
-		p := c.port
+		p, age := c.port, t.sample.Now-c.at
+		isOfEnd := p.end != nil && c.at >= p.end.since-justBefore
 		switch {
+		case c.count != nil && (c.shown || t.sample.Incomplete):
+			c.shown = false
+			continue
+		case c.count != nil && c.finAcked:
+			*c.count--
 		case c.count != nil:
-		case p.end == nil || c.at < p.end.since-justBefore:
-			if age > LateEvent+justBefore {
-				delete(t.closed, key)
-			}
-		case !c.doubtful || p.open == 0 && died[p] >= 0:
-			c.count = &p.end.Cut
+			t.expected++
+		case isOfEnd && (c.doubt == 0 || p.open == 0 && died[p] >= 0):
+			c.doubt, c.count = 0, &p.end.Cut
 			if c.streamed {
 				c.count = &p.end.Streams
 			}
 			*c.count++
-		case age > justBefore:
-			delete(t.closed, key)
-		}
-	}
-}
-
-// countLeftovers counts the connections that ended with a reset, which refused nobody:
-// neither a list of sockets shows them, nor has the client closed its end. Nobody waited on one whose
-// client had closed it first.
-func (t *Tracker) countLeftovers() {
-	for key, c := range t.closed {
-		switch {
-		case c.count == nil:
 			continue
-		case c.shown:
-			c.shown = false
+		case isOfEnd && age <= justBefore, !isOfEnd && age <= LateEvent+justBefore:
 			continue
-		case c.finAcked:
-			*c.count--
-		default:
-			t.expected++
 		}
 		delete(t.closed, key)
 	}
 }
 
-// countRefused counts the resets that no connection explains that was open.
+// countRefused counts the resets that no connection explains that was open. The clients of a server can have
+// been refused on each connection that was open, and on as many new ones eight times a second as came in the
+// busiest sample, which is twice as often as there are samples, and a few.
 func (t *Tracker) countRefused() {
 	r := &t.result
-	if len(r.Ends) == 0 {
-		return
-	}
-	if t.sample.Uncounted != nil {
+	since := max(t.sample.At.Sub(r.Ends[0].At), 0) // the port may have closed since the sample began
+	n := max(int(t.sample.Resets)-t.expected, 0) - r.Refused - r.OfProbes
+	switch {
+	case t.sample.Uncounted != nil:
 		r.Uncounted = t.sample.Uncounted
 		return
-	}
-	since := t.sample.At.Sub(r.Ends[0].At)
-	n := max(int(t.sample.Resets)-t.expected, 0) - r.Refused - r.OfProbes
-	if n == 1 && t.isProbe() {
+	case n == 1 && t.isProbe():
 		r.OfProbes++
 		return
 	}
 	r.Refused += n
-	r.AtMost = r.AtMost || t.stray > 0 || r.Refused > t.mostRefused(since)
+	most := r.Before.Open + (8*t.busiest+10)*(1+int(since/time.Second))
+	r.AtMost = r.AtMost || t.stray > 0 || r.Refused > most
 	if n > 0 {
-		r.LastRefused = later(t.sample.At, r.Ends[0].At) // the port may have closed since the sample began
+		r.LastRefused = r.Ends[0].At.Add(since)
 	}
 	if n != 0 {
 		r.PerSecond.Add(since, n)

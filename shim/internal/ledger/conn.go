@@ -96,7 +96,6 @@ type Before struct {
 	Activity
 	Seen     Moment
 	Accepted bool
-	Open     bool // see IsOpen
 	AtServer RequestState
 }
 
@@ -125,14 +124,14 @@ func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 
 // update compares s with the connection as it was before, and remembers s.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{c.Activity, c.Seen, c.Accepted, IsOpen(&c.Socket), c.AtServer}
+	c.Before = Before{c.Activity, c.Seen, c.Accepted, c.AtServer}
 	received, sent := c.counters(s)
 	c.In = Data{received - c.Received, s.Info.Segments - c.Info.Segments}
 	c.Out = Data{sent - c.Sent, s.Info.SentSegments - c.Info.SentSegments}
 	c.Received, c.Sent = received, sent
 	c.Accepted = c.Accepted || s.Inode != 0
 	c.move(s, now)
-	if c.Before.Open && !IsOpen(s) {
+	if IsOpen(&c.Socket) && !IsOpen(s) {
 		was := c.Socket
 		c.Was = &was
 	}

@@ -145,6 +145,7 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 // sampleSource takes a sample from the present source: open connections, then
 // connections closed since the previous sample, then the surplus of the counters.
 func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+	began := time.Now()
 	if note := o.ledger.PingPong(now); note != nil {
 		_ = procfs.Root("").PingPong(note)
 	}
@@ -160,13 +161,14 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 		q.States &^= sockdiag.In(tcp.TimeWait)
 	}
 	err := o.source.each(q, o.visit)
-	o.events.read(now)
+	readAt := now.Add(time.Since(began)) // later than what has ended the sockets of the events
+	o.events.read(readAt)
 	checked := o.own.update(now)
 	if err == nil {
 		err = o.observeDeferred()
 	}
 	rest := ledger.Rest{
-		Incomplete: err != nil, ReadAt: time.Now(), Resets: counters.OutRsts, Uncounted: countersErr,
+		Incomplete: err != nil, ReadAt: readAt, Resets: counters.OutRsts, Uncounted: countersErr,
 	}
 	for i := range o.events.closed {
 		e := &o.events.closed[i]

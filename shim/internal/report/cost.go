@@ -7,9 +7,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
 )
 
-// Cost is what a stop has cost, as lameduck watch reports it.
+// Cost is what a stop has cost that others carry out, as far as it has come: the report of lameduck watch.
 type Cost struct {
-	cost.Stop
+	cost.Result
+	Now      time.Time     // up to when the stop is followed
+	TERM     time.Time     // when TERM said that it has begun; zero: not at all, or not yet
+	Limit    time.Duration // how long it is followed
+	QuietFor time.Duration // for how long nobody is refused if it is over
+	Ceiling  time.Duration // of a hold until quiet
+
+	Accepted int // connections in the minute before the stop began
+
 	Grace        time.Duration
 	GraceAssumed bool
 	Source       string // the source if it does not show requests in flight; ""
@@ -19,120 +27,168 @@ type Cost struct {
 // Deaf is what Cost.Deaf means.
 const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its stops"
 
+// Began returns when the stop began: at TERM, or at the first end of a port if that came first.
+// The zero time means that it has not begun.
+func (c *Cost) Began() time.Time {
+	began := c.TERM
+	for _, e := range c.Ends {
+		if began.IsZero() || e.At.Before(began) {
+			began = e.At
+		}
+	}
+	return began
+}
+
+// FromTERM reports whether times count from TERM, and else from the server's end, before which the
+// stop began unseen.
+func (c *Cost) FromTERM() bool { return c.Began().Equal(c.TERM) }
+
+// Ended returns when the last port that has ended did, zero if none has.
+func (c *Cost) Ended() (at time.Time) {
+	for _, e := range c.Ends {
+		at = e.At
+	}
+	return at
+}
+
+// KeepsOn reports whether clients that keep their connections used them to the end, and nobody
+// else came: they go on in any hold. A balancer that lets go late sends new connections afterwards.
+// A stop that began unseen has to have cost something.
+func (c *Cost) KeepsOn() bool {
+	requests, _ := c.Cut()
+	end := c.Ended()
+	alone := end.Sub(c.Before.LastOther)
+	switch {
+	case c.FromTERM():
+		alone = min(alone, end.Sub(c.TERM))
+	case requests+c.Refused == 0:
+		return false
+	}
+	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < c.QuietFor/2 && c.LastRefused.Sub(end) < c.QuietFor/2
+	return toTheEnd && alone >= c.QuietFor
+}
+
+// Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
+// fixed delay in whole seconds, with a second to spare. The delay is 0 if nothing came after the stop began.
+// Nothing is enough if a client KeepsOn, and it is not known before the server's end, nor of a stop that began
+// unseen, and after which nobody came.
+func (c *Cost) Needed() (hold, delay time.Duration, isKnown bool) {
+	began := c.Began()
+	lastUse := max(c.Before.LastOther.Sub(began), c.Before.LastUse.Sub(began), c.LastRefused.Sub(began))
+	if lastUse >= 0 { // a client may be refused as the server ends
+		delay = lastUse.Truncate(time.Second) + 2*time.Second
+	}
+	last := max(c.Before.LastByte.Sub(began), lastUse, 0)
+	isKnown = len(c.Ends) > 0 && !c.KeepsOn() && (c.FromTERM() || c.Refused > 0)
+	return min(last+c.QuietFor, c.Ceiling), delay, isKnown
+}
+
 // Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
 // the end of each.
 func (c *Cost) Lines() []string {
-	lines := phrases{c.course() + ": " + strings.Join(c.losses(), ", and ")}
-	hold, delay := c.Needed()
-	switch {
-	case !c.showsNeed():
+	lines := phrases{c.course() + ": " + c.losses()}
+	switch hold, delay, isKnown := c.Needed(); {
 	case c.KeepsOn():
 		lines.add(true, "clients that keep their connections used %s to the end: "+
 			"no delay is enough for them; see --close-idle", counted(c.Before.InUse, "connection"))
+	case !isKnown:
 	case !c.FromTERM():
-		lines.add(true, "a hold until quiet would have ended %s later; a fixed delay needs %s%s more than it waits now",
-			seconds(hold), c.bound(), delay)
+		lines.add(true, "a hold until quiet would have ended %s later; %s more than it waits now",
+			seconds(hold), c.needs(delay))
 	default:
-		enough := ofGrace(seconds(hold), c.Grace, c.GraceAssumed)
+		lasted := "a hold until quiet would have lasted %s"
 		if hold == c.Ceiling {
-			enough = InWords("to its ceiling, %s", enough)
+			lasted = "a hold until quiet would have lasted to its ceiling, %s"
 		}
-		enough = InWords("a hold until quiet would have lasted %s", enough)
+		enough := InWords(lasted, ofGrace(seconds(hold), c.Grace, c.GraceAssumed))
 		if delay > 0 {
-			enough = InWords("%s; a fixed delay needs %s%s", enough, c.bound(), delay)
+			enough += "; " + c.needs(delay)
 		}
 		lines = append(lines, enough)
 	}
 	lines.put(c.Deaf, Deaf)
 	if len(c.Ends) > 1 || len(c.Listening) > 0 {
 		for _, e := range c.Ends {
-			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), strings.Join(c.cut(e.Cut, e.Streams), ", and "))
+			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
 		}
 	}
 	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
 	return lines
 }
 
-// showsNeed reports whether the stop shows what would have been enough: not before the server's
-// end, nor of a stop that began unseen, and after which nobody came but clients that keep on.
-func (c *Cost) showsNeed() bool {
-	cut, _ := c.Cut()
-	return len(c.Ends) > 0 && (c.FromTERM() || c.Refused > 0 || cut > 0 && c.KeepsOn())
-}
-
 // course returns how the stop went, up to the server's end.
 func (c *Cost) course() string {
 	what := "the server's end"
-	if len(c.Ends) > 1 {
-		what = InWords("the end of %d ports", len(c.Ends))
+	switch n := len(c.Ends); {
+	case n+len(c.Listening) == 0:
+		return "TERM, and nothing listens"
+	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit:
+		return InWords("TERM, and the server still serves after %s, until KILL at %s", c.when(c.Now), c.Grace)
+	case n == 0:
+		return InWords("TERM, and the server still serves after %s", c.when(c.Now))
+	case n > 1:
+		what = InWords("the end of %d ports", n)
 	}
-	switch {
-	case len(c.Ends) > 0 && c.FromTERM():
-		return InWords("TERM, then after %s %s", c.when(c.Ended()), what)
-	case len(c.Ends) > 0:
-		return what
-	case len(c.Listening) > 0:
-		serves := InWords("TERM, and the server still serves after %s", c.when(c.Now))
-		if c.Now.Sub(c.TERM) >= c.Limit {
-			serves = InWords("%s, until KILL at %s", serves, c.Grace)
-		}
-		return serves
+	if c.FromTERM() {
+		what = InWords("TERM, then after %s %s", c.when(c.Ended()), what)
 	}
-	return "TERM, and nothing listens"
+	return what
 }
 
 // losses returns what was lost.
-func (c *Cost) losses() phrases {
-	p := c.cut(c.Cut())
+func (c *Cost) losses() string {
+	p := phrases{c.cut(c.Cut())}
 	p.count(min(c.Streams, c.Open), "stream", "%s still open")
 	switch {
 	case c.Uncounted != nil:
 		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
 	case c.Refused == 0:
-		p.add(true, "no connection refused")
+		p.put(true, "no connection refused")
 	default:
 		refused, until := counted(c.Refused, "connection"), c.when(c.LastRefused)
 		if c.AtMost {
-			refused = InWords("at most %s", refused)
+			refused = "at most " + refused
 		}
 		if c.refusedToTheEnd() {
-			until = InWords("%s or later", until)
+			until += " or later"
 		}
 		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
 	p.count(c.OfProbes, "health probe", "%s refused")
-	return p
+	return strings.Join(p, ", and ")
 }
 
 // refusedToTheEnd reports whether somebody was refused so lately that others will probably follow.
 func (c *Cost) refusedToTheEnd() bool {
-	return c.Refused > 0 && c.Now.Sub(c.LastRefused) < c.QuietFor/2
+	return c.Now.Sub(c.LastRefused) < c.QuietFor/2
 }
 
-// bound says of what a delay is a bound, if the last reset may not be the last, or no client's.
-func (c *Cost) bound() string {
+// needs says how long a fixed delay has to be: a bound if the last reset may not be the last, or no client's.
+func (c *Cost) needs(delay time.Duration) string {
+	sentence := "a fixed delay needs %s"
 	switch {
 	case c.refusedToTheEnd():
-		return "at least "
+		sentence = "a fixed delay needs at least %s"
 	case c.AtMost:
-		return "at most "
+		sentence = "a fixed delay needs at most %s"
 	}
-	return ""
+	return InWords(sentence, delay)
 }
 
 // cut returns numbers of requests and streams that were cut.
-func (c *Cost) cut(requests, streams int) (p phrases) {
+func (c *Cost) cut(requests, streams int) string {
 	if c.Source != "" {
-		return phrases{InWords("requests in flight are not known (source: %s)", c.Source)}
+		return InWords("requests in flight are not known (source: %s)", c.Source)
 	}
 	more := ""
 	if c.CutAtLeast {
 		more = ", perhaps more"
 	}
+	p := phrases{}
 	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut%s", more)
 	p.addCut(requests, "request in flight", "requests in flight", more)
 	p.addCut(streams, "stream", "streams", "")
-	return p
+	return strings.Join(p, ", and ")
 }
 
 // when returns the time since the stop began in words.
@@ -153,8 +209,7 @@ func (c *Cost) figures() Fields {
 		})
 	}
 	requests, streams := c.Cut()
-	hold, delay := c.Needed()
-	needs := c.showsNeed() && !c.KeepsOn()
+	hold, delay, isKnown := c.Needed()
 	return Fields{
 		"trigger", Known(fromTERM, "TERM"), // null: the server's end came first
 		"accepted", Known(isShown, c.Accepted),
@@ -165,9 +220,9 @@ func (c *Cost) figures() Fields {
 		"refused_probes", c.OfProbes,
 		"last_refused_ms", Known(!c.LastRefused.IsZero(), ms(c.LastRefused)),
 		"server_ended_ms", Known(len(c.Ends) > 0, ms(c.Ended())),
-		"held_would_ms", Known(needs && fromTERM, hold.Milliseconds()),
-		"needed_delay_ms", Known(needs && fromTERM, delay.Milliseconds()),
-		"further_delay_ms", Known(needs && !fromTERM, delay.Milliseconds()),
+		"held_would_ms", Known(isKnown && fromTERM, hold.Milliseconds()),
+		"needed_delay_ms", Known(isKnown && fromTERM, delay.Milliseconds()),
+		"further_delay_ms", Known(isKnown && !fromTERM, delay.Milliseconds()),
 		"grace_ms", c.Grace.Milliseconds(),
 		"grace_assumed", c.GraceAssumed,
 		"ended", ended,

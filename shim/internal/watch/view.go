@@ -61,12 +61,13 @@ func (w *watch) ago(at time.Time) string {
 // state returns the losses so far, or the strictest condition that is met, and what keeps the server
 // from quiet.
 func (w *watch) state(next *observe.Snapshot) string {
-	requests, streams := w.cost.Cut()
-	switch ended := len(w.cost.Ends) > 0 && w.cost.Uncounted == nil; {
-	case ended && w.cost.Source == "":
-		return fmt.Sprintf("%d cut, %d refused", requests+streams, w.cost.Refused)
+	c := &w.cost
+	requests, streams := c.Cut()
+	switch ended := len(c.Ends) > 0 && c.Uncounted == nil; {
+	case ended && c.Source == "":
+		return fmt.Sprintf("%d cut, %d refused", requests+streams, c.Refused)
 	case ended:
-		return fmt.Sprintf("%d refused", w.cost.Refused)
+		return fmt.Sprintf("%d refused", c.Refused)
 	case next.Drained:
 		return "drained"
 	case next.Quiet:

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -66,6 +67,7 @@ func (w *watch) run() (err error) {
 			w.onSignal(sigcatch.Next(time.Time{}, [2]int{}))
 		}
 	}
+	w.conclude()
 	return w.err
 }
 
@@ -84,11 +86,10 @@ type watch struct {
 	minute  []count // of the samples of a minute, up to the beginning of the stop
 
 	viewDue   time.Time
-	viewed    int       // connections, as of the last view
-	news      [2]string // as was said last
-	announced bool      // what TERM begins, as was said
-	said      saying    // of the ends so far
-	written   []string  // the verdict in the termination log, in words
+	viewed    int      // connections, as of the last view
+	news      []string // of the latest sample, as was said
+	announced bool     // what TERM begins, as was said
+	said      saying   // of the ends so far
 
 	endedAt time.Time // when a signal ended watch
 	done    bool
@@ -110,11 +111,8 @@ type count struct {
 	accepted int
 }
 
-// countMinute counts the connections of the last minute, until the stop begins.
+// countMinute counts the connections of the last minute.
 func (w *watch) countMinute(accepted int) {
-	if !w.cost.Began().IsZero() {
-		return
-	}
 	w.minute = append(w.minute, count{w.cost.Now, accepted})
 	for w.cost.Now.Sub(w.minute[0].at) > time.Minute {
 		w.minute = w.minute[1:]
@@ -127,10 +125,8 @@ func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now t
 		plan: p, print: print, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
 		cost: report.Cost{
+			Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
 			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
-			Stop: cost.Stop{
-				Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
-			},
 		},
 	}
 }
@@ -139,17 +135,18 @@ func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now t
 func (w *watch) onSignal(signal sig.Signal) {
 	now := time.Now()
 	w.cost.Now = now
-	switch isTERM := signal == sig.TERM; {
-	case isTERM && w.cost.TERM.IsZero():
-		w.cost.TERM = now
-	case isTERM && now.Sub(w.cost.TERM) < doubledTERM:
-	case !isTERM && signal != sig.INT && signal != sig.HUP && signal != sig.QUIT:
-	case w.endedAt.IsZero():
-		w.endedAt = now
+	switch signal {
+	case sig.TERM:
+		w.cost.TERM = cmp.Or(w.cost.TERM, now)
+		if now.Sub(w.cost.TERM) < doubledTERM {
+			return
+		}
+	case sig.INT, sig.HUP, sig.QUIT:
 	default:
-		w.done = true
-		w.conclude()
+		return
 	}
+	w.done = !w.endedAt.IsZero()
+	w.endedAt = now
 }
 
 // judge judges a sample, and lets the sampler go on.
@@ -159,12 +156,12 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 	}
 	c := &w.cost
 	result := w.tracker.Judge(next.Ledger, &next.Sample)
-	if isFirst := len(c.Listening)+len(c.Ends) == 0; isFirst && len(result.Listening) > 0 {
+	if len(c.Listening)+len(c.Ends) == 0 && len(result.Listening) > 0 { // the first that listen
 		signals := new(proc.Processes).Signals(1)
-		handled := signals.Caught | signals.Blocked // it may wait for what it blocks
-		c.Deaf = w.sampler.PID1Serves() && !handled.Has(sig.TERM)
+		// It may wait for what it blocks.
+		c.Deaf = w.sampler.PID1Serves() && !(signals.Caught | signals.Blocked).Has(sig.TERM)
 	}
-	w.sampler.TimeWait = w.tracker.NeedsTimeWait()
+	w.sampler.TimeWait = result.NeedsTimeWait
 	w.sampler.Interval = watchInterval
 	if len(result.Ends) > 0 {
 		w.sampler.Interval = endedInterval
@@ -192,38 +189,38 @@ func (w *watch) outlook() string {
 func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	c := &w.cost
 	c.Now = time.Now()
-	hasReturned := len(result.Returned) > 0
-	if hasReturned {
+	if len(result.Returned) > 0 {
 		w.conclude() // before what was counted is forgotten
 	}
-	if hasReturned || len(c.Ends) < len(result.Ends) {
+	if !slices.Equal(c.Ends, result.Ends) {
 		w.said = saidNothing
 	}
 	c.Result = result
-	w.countMinute(next.Accepted)
 	c.Source = ""
 	if next.Observer != observe.SockDiag {
 		c.Source = next.Observer
 	}
-	late := time.Duration(0)
-	if len(c.Ends) > 0 { // the events of the connections that it has cut
-		late = cost.LateEvent
-	}
 	w.sayNews(next)
-	if !c.Began().IsZero() {
-		w.writeTermlog(false)
+	if c.Began().IsZero() {
+		w.countMinute(next.Accepted)
+	} else {
+		w.writeVerdict()
 	}
-	isEnded := !w.endedAt.IsZero() && next.Began.After(w.endedAt.Add(late))
-	switch isOver := c.Over(); {
-	case isEnded || isOver:
+	complete := w.endedAt
+	if len(c.Ends) > 0 { // the events of the connections that it has cut
+		complete = complete.Add(cost.LateEvent)
+	}
+	isEnded := !w.endedAt.IsZero() && next.Began.After(complete)
+	switch {
+	case isEnded || w.isOver():
 		w.conclude()
 		w.done = isEnded || !c.TERM.IsZero()
 	case !w.announced && !c.TERM.IsZero() && next.Began.After(c.TERM):
 		w.announced = true
-		w.say("TERM: %s", w.outlook())
-	case w.said == saidNothing && c.Lost() && c.Gone(): // KILL may come before the verdict
+		w.say("TERM: " + w.outlook())
+	case w.said == saidNothing && w.hasLost(): // KILL may come before the verdict
 		w.said = saidLoss
-		w.say("so far: %s", c.Lines()[0])
+		w.say("so far: " + c.Lines()[0])
 	}
 	if !w.onlyStops && !w.done && w.err == nil && !c.Now.Before(w.viewDue) && hasRoom(0) {
 		w.viewDue = c.Now.Add(showEvery)
@@ -231,46 +228,69 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	}
 }
 
+// isOver reports whether nothing more is to be seen: every port has ended, its connections are
+// closed, and nobody has been refused for QuietFor; or the limit has passed. TERM after the first end
+// says that everybody else has gone and only the watch is waited for: no longer than QuietFor.
+func (w *watch) isOver() bool {
+	c := &w.cost
+	began := c.Began()
+	switch {
+	case began.IsZero():
+		return false
+	case c.Now.Sub(began) >= c.Limit:
+		return true
+	case len(c.Listening)+c.Open > 0:
+		return false
+	}
+	quiet := c.Now.Sub(c.Ended())
+	if !c.TERM.After(began) {
+		quiet = min(quiet, c.Now.Sub(c.LastRefused))
+	}
+	return quiet >= c.QuietFor
+}
+
+// hasLost reports whether the stop has cost anything, once every port has ended, and the events of its
+// connections have come.
+func (w *watch) hasLost() bool {
+	c := &w.cost
+	requests, streams := c.Cut()
+	hasGone := len(c.Listening)+c.Open == 0 && c.Now.Sub(c.Ended()) >= cost.LateEvent
+	return hasGone && requests+streams+c.Refused > 0
+}
+
 // sayNews says what has changed about the source of the samples, and about the server.
 func (w *watch) sayNews(next *observe.Snapshot) {
 	c := &w.cost
-	var news [len(w.news)]string
+	var news []string
 	if next.Trouble != "" {
-		news[0] = fmt.Sprintf("observing through %s: %s", next.Observer, next.Trouble)
+		news = append(news, fmt.Sprintf("observing through %s: %s", next.Observer, next.Trouble))
 	}
 	switch {
 	case c.Deaf:
-		news[1] = report.Deaf
+		news = append(news, report.Deaf)
 	case len(c.Listening)+len(c.Ends) == 0:
-		news[1] = "nothing listens in this network namespace; looking on"
+		news = append(news, "nothing listens in this network namespace; looking on")
 	}
-	for i, text := range news {
-		if text != "" && text != w.news[i] {
-			w.say("%s", text)
+	for _, e := range c.Returned {
+		news = append(news, fmt.Sprintf("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds()))
+	}
+	for _, text := range news {
+		if !slices.Contains(w.news, text) {
+			w.say(text)
 		}
 	}
 	w.news = news
-	for _, e := range c.Returned {
-		w.say("port %d listens again, after %.1f s", e.Port, time.Since(e.At).Seconds())
-	}
 }
 
-// writeTermlog keeps the termination log up to date from the beginning of the stop on: KILL may
-// come at any time. As long as the server serves, only the time changes, which can wait.
-func (w *watch) writeTermlog(isLast bool) {
-	text := w.cost.Lines()
-	if w.written == nil || !slices.Equal(text, w.written) && (isLast || len(w.cost.Ends) > 0) {
-		w.written = text
-		_ = w.termlog.Write(w.verdict()...)
-	}
-}
-
-// verdict returns the lines about what the stop has cost.
-func (w *watch) verdict() []string {
+// writeVerdict writes the lines about what the stop has cost into the termination log, since KILL may come at
+// any time, and returns them.
+func (w *watch) writeVerdict() []string {
+	lines := w.cost.Lines()
 	if w.plan.JSON {
-		return []string{w.cost.JSON()}
+		lines = []string{w.cost.JSON()}
 	}
-	return w.cost.Lines()
+	_ = w.termlog.Write(lines...)
+	return lines
 }
 
 // conclude says what the stop has cost, if it has begun, once.
@@ -279,15 +299,13 @@ func (w *watch) conclude() {
 		return
 	}
 	w.said = saidVerdict
-	w.writeTermlog(true)
-	for _, line := range w.verdict() {
+	for _, line := range w.writeVerdict() {
 		w.line(line)
 	}
 }
 
 // say says something in the form of the other lines.
-func (w *watch) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (w *watch) say(text string) {
 	if w.plan.JSON {
 		text = report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine)
 	}
@@ -314,7 +332,7 @@ func hasRoom(wait time.Duration) bool {
 	for {
 		n, err := unix.Poll(fds, int(wait.Milliseconds()))
 		if err != unix.EINTR {
-			return n != 0 || err != nil
+			return n != 0 // -1: an error
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,32 +58,13 @@ func TestFaults(t *testing.T) {
 
 // TestMinute: a verdict has the connections of the minute before the stop.
 func TestMinute(t *testing.T) {
-	start := time.Unix(1_000_000_000, 0)
 	w := &watch{}
-	for _, c := range []struct{ after, accepted, want int }{
-		{0, 100, 0}, {30, 130, 30}, {60, 160, 60}, {61, 161, 31}, {90, 190, 60}, {200, 300, 0},
-	} {
-		w.cost.Now = start.Add(time.Duration(c.after) * time.Second)
-		w.countMinute(c.accepted)
-		if w.cost.Accepted != c.want {
-			t.Errorf("after %d s: %d, want %d", c.after, w.cost.Accepted, c.want)
-		}
-	}
-}
-
-// TestViewOfSlowRequest: a request that was silent before the first view is in flight, as
-// for a hold that begins with the view, and is given up as late as in that hold.
-func TestViewOfSlowRequest(t *testing.T) {
-	first := time.Unix(1_000_000_000, 0)
-	w := newTestWatch(first)
-	for after, want := range map[time.Duration]string{0: "1 in flight", 29 * time.Second: "1 in flight", 30 * time.Second: "0 in flight"} {
-		s := &observe.Snapshot{Sample: traffic.Sample{
-			Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
-		}}
-		state := map[bool]string{true: "; settled, but requests are in flight", false: "; quiet"}[want[0] == '1']
-		w.cost.Now = first.Add(after)
-		if view := w.view(s); !strings.Contains(view, want) || !strings.HasSuffix(view, state) {
-			t.Errorf("after %v: %s, want %s%s", after, view, want, state)
+	start := time.Now()
+	for _, c := range [][3]int{{0, 100, 0}, {30, 130, 30}, {60, 160, 60}, {61, 161, 31}, {90, 190, 60}, {200, 300, 0}} {
+		w.cost.Now = start.Add(time.Duration(c[0]) * time.Second)
+		w.countMinute(c[1])
+		if w.cost.Accepted != c[2] {
+			t.Errorf("after %d s and %d connections: %d, want %d", c[0], c[1], w.cost.Accepted, c[2])
 		}
 	}
 }
@@ -93,36 +74,107 @@ func newTestWatch(now time.Time) *watch {
 	return newWatch(p, func(string) error { return nil }, termlog.New(""), now)
 }
 
-// TestState: a view says which condition is met, or why the server is busy, and what its end has cost.
+// TestState: a view says which condition is met, or why the server is busy, and what its end has cost. A
+// request that was silent before the first view is in flight, as for a hold that begins with the view, and
+// is given up as late as in that hold.
 func TestState(t *testing.T) {
 	for _, cells := range tables.Rows(`
-		settled quiet drained | drained
-		settled quiet         | quiet
-		settled asked         | settled, but requests are in flight
-		settled               | settled, but bytes come
-		asked                 | busy: requests are in flight
-		unaccepted            | busy: connections wait to be accepted
-		                      | busy: new connections
-		ended                 | 3 cut, 3 refused
-		ended unseen          | 3 refused
+		settled quiet drained      | 0 in flight | drained
+		settled quiet              | 0 in flight | quiet
+		settled quiet silent       | 1 in flight | settled, but requests are in flight
+		settled quiet silent later | 0 in flight | quiet
+		settled asked              | 1 in flight | settled, but requests are in flight
+		settled                    | 0 in flight | settled, but bytes come
+		asked                      | 1 in flight | busy: requests are in flight
+		unaccepted                 | 0 in flight | busy: connections wait to be accepted
+		                           | 0 in flight | busy: new connections
+		ended                      | 0 in flight | 3 cut, 3 refused
+		ended unseen               | 0 in flight | 3 refused
 	`) {
-		is := func(word string) bool { return slices.Contains(strings.Fields(cells[0]), word) }
-		w, s := newTestWatch(time.Now()), &observe.Snapshot{}
-		s.Verdict = traffic.Verdict{Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained")}
-		if is("asked") {
-			s.InFlight = 1
+		first := time.Now()
+		w, s := newTestWatch(first), &observe.Snapshot{}
+		w.cost.Now = first.Add(29 * time.Second)
+		for word := range strings.FieldsSeq(cells[0]) {
+			switch word {
+			case "silent":
+				s.LeftOut.GivenUp = 1
+			case "later":
+				w.cost.Now = first.Add(30 * time.Second)
+			case "asked":
+				s.InFlight = 1
+			case "unaccepted":
+				s.Cause.Kind = traffic.AcceptQueue
+			case "ended":
+				w.cost.Result = cost.Result{Ends: []*cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
+			case "unseen":
+				w.cost.Source = "/proc/net"
+			default:
+				tables.Set(&s.Verdict, word, "")
+			}
 		}
-		if is("unaccepted") {
-			s.Cause.Kind = traffic.AcceptQueue
+		if got := w.view(s); !strings.Contains(got, cells[1]) || !strings.HasSuffix(got, "; "+cells[2]) {
+			t.Errorf("%s: %q, want %q", cells[0], got, cells[1:])
 		}
-		if is("ended") {
-			w.cost.Result = cost.Result{Ends: []*cost.End{{Port: 80, Cut: 1, Streams: 2}}, Refused: 3}
+	}
+}
+
+// began is when the times of TestStop begin.
+var began = time.Unix(1_000_000_000, 0)
+
+// at returns the time so many seconds later, if a text has any.
+func at(text string) (moment time.Time) {
+	if text != "" {
+		moment = began.Add(testutil.Must(time.ParseDuration(text + "s")))
+	}
+	return moment
+}
+
+// TestStop: when a stop began, when it is over, and what would have been enough. Times are
+// in seconds.
+func TestStop(t *testing.T) {
+	for _, c := range tables.Read[struct {
+		Name                                        string
+		TERM, End, LastRefused, LastOther, LastByte time.Time
+		And, Found                                  string
+	}](`
+		# name | TERM | end | last refused | last new | last byte, not a probe's | and | began, over, hold, delay, keeps on
+		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |                | 10 17.4 7.4 5 false
+		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |                | 10 14 7.4 5 false
+		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |                | 10 21.2 7.2 5 false
+		nobody comes        | 10 | 10.1 |      | 3    | 4    |                | 10 14.1 4 0 false
+		connections remain  | 10 | 10.1 |      | 3    | 4    | Open=1         | 10 39 4 0 false
+		it serves on        | 10 |      |      | 38   | 39   | Listening=81   | 10 39 19 31 false
+		another port serves | 10 | 10.1 |      | 3    | 4    | Listening=81   | 10 39 4 0 false
+		nothing has served  | 10 |      |      |      |      |                | 10 10 4 0 false
+		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |                | 10 39 19 30 false
+		refused as it ended |    | 10   | 10   | 9    | 9    |                | 10 14 4 2 false
+		clients keep on     | 10 | 19   |      | 8    | 19   | Before.InUse=3 | 10 23 13 11 true
+		and others came     | 10 | 19   |      | 16   | 19   | Before.InUse=3 | 10 23 13 11 false
+		a pool, let go late | 10 | 25   |      | 10.6 | 22.1 | Before.InUse=3 | 10 29 16.1 14 false
+		and after the end   | 10 | 15   | 22.1 | 10.6 | 15   | Before.InUse=3 | 10 26.1 16.1 14 false
+		it dies at once     | 10 | 10.1 |      | 3    | 10   | Before.InUse=3 | 10 14.1 4 2 false
+	`, at) {
+		w := newTestWatch(began)
+		s := &w.cost
+		s.TERM, s.Limit, s.QuietFor, s.Ceiling = c.TERM, 29*time.Second, 4*time.Second, 19*time.Second
+		s.Before.LastOther, s.Before.LastByte, s.Before.LastUse = c.LastOther, c.LastByte, c.LastByte
+		s.LastRefused = c.LastRefused
+		if !c.End.IsZero() {
+			s.Ends = []*cost.End{{Port: 80, At: c.End}}
 		}
-		if is("unseen") {
-			w.cost.Source = "/proc/net"
+		if name, value, found := strings.Cut(c.And, "="); found && !tables.Set(s, name, value) {
+			panic(name)
 		}
-		if got := w.state(s); got != cells[1] {
-			t.Errorf("%s: %q, want %q", cells[0], got, cells[1])
+		for s.Now = s.Began(); !w.isOver() && s.Now.Before(at("60")); s.Now = s.Now.Add(100 * time.Millisecond) {
 		}
+		hold, delay, _ := s.Needed()
+		got := fmt.Sprint(s.Began().Sub(began).Seconds(), s.Now.Sub(began).Seconds(), hold.Round(time.Millisecond).Seconds(),
+			delay.Seconds(), s.KeepsOn())
+		if got != c.Found {
+			t.Errorf("%s: %s, want %s", c.Name, got, c.Found)
+		}
+	}
+	if w := newTestWatch(began); !w.cost.Began().IsZero() || w.isOver() {
+		t.Errorf("nothing has happened, and the stop began at %v", w.cost.Began())
 	}
 }
