@@ -52,7 +52,7 @@ func NewOutline(c *Config, at Place) (*Outline, error) {
 func (p *Plan) starts() (list []Start) {
 	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
 	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
-		if _, passes := p.Stop.Rewrites.Of(s); passes {
+		if to, _ := p.Stop.Rewrites.Of(s); to != 0 {
 			list = append(list, Start{s, p.Stop.ScheduleFor(s)})
 		}
 	}

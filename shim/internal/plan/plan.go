@@ -118,9 +118,10 @@ func (p *Plan) signals() error {
 			return fault("rewrite", why,
 				"%s: cannot rewrite %v, which never reaches lameduck", Flag("rewrite", r), r.From)
 		}
-		if err := s.Rewrites.Add(r); err != nil {
-			return fault("rewrite", "", "%s: %v", Flag("rewrite", r), err)
+		if _, twice := s.Rewrites.Of(r.From); twice {
+			return fault("rewrite", "keep one", "%s: %v is rewritten twice", Flag("rewrite", r), r.From)
 		}
+		s.Rewrites = append(s.Rewrites, r)
 	}
 	for _, given := range p.StopSignals {
 		if why := p.Uncatchable(given); why != "" {
@@ -128,8 +129,8 @@ func (p *Plan) signals() error {
 		}
 	}
 	s.StopSignals = sig.SetOf(p.StopSignals...).With(sig.TERM)
-	to, passes := s.Rewrites.Of(sig.TERM)
-	if passes && to != sig.INT && p.Uncatchable(to) == "" {
+	to, _ := s.Rewrites.Of(sig.TERM)
+	if to != 0 && to != sig.INT && p.Uncatchable(to) == "" {
 		s.StopSignals = s.StopSignals.With(to)
 	}
 	if p.Server != nil {
@@ -139,8 +140,8 @@ func (p *Plan) signals() error {
 	if p.Terminal {
 		s.StopSignals = s.StopSignals.Without(sig.SetOf(sig.WINCH))
 	}
-	for internal := range sig.Internal.Without(s.Rewrites.Given() | s.StopSignals).All {
-		_ = s.Rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
+	for internal := range sig.Internal.Without(s.StopSignals).All {
+		s.Rewrites = append(s.Rewrites, Rewrite{From: internal}) // unless it is rewritten
 	}
 	return nil
 }
