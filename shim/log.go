@@ -104,7 +104,7 @@ func (l *loop) inFormat(prefix string, lines []string, s *report.Stop) (written 
 
 // stopReport returns what can be reported about the stop now.
 func (l *loop) stopReport() *report.Stop {
-	l.stop.Terms = l.plan.Terms
+	l.stop.Plan = l.plan
 	l.stop.Record = l.machine.Record()
 	l.stop.Now = time.Now()
 	return &l.stop

@@ -234,14 +234,14 @@ func (l *loop) onSignal(s sig.Signal) {
 // to be found: entrypoint scripts execute the server at some time after the start. At a stop signal
 // that the command, such as a shell, does not handle, the server may also be below the command.
 func (l *loop) identify(stopSignal sig.Signal) {
-	if l.plan.Preset != AutoPreset || l.plan.Server != nil || l.command == 0 {
+	if l.plan.Preset != AutoPreset || l.plan.Server.Name != "" || l.command == 0 {
 		return
 	}
 	found := preset.Match(l.host.Program(l.command, true))
 	if found == nil && stopSignal != 0 && !l.grouped() {
 		l.look()
 		if below, ok := l.history.Server(stopSignal); ok {
-			found, _ = preset.Named(below.Server)
+			found = preset.Named(below.Server)
 		}
 	}
 	if found == nil {

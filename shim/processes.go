@@ -87,7 +87,7 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 		return nil
 	}
 	server := ""
-	if l.plan.Server != nil && len(l.plan.Server.Programs) > 0 { // else it has no name that tells
+	if len(l.plan.Server.Programs) > 0 { // else it has no name that tells
 		server = l.plan.Server.Name
 	}
 	below := l.history.Aim(s, server)

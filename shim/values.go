@@ -18,8 +18,7 @@ import (
 type (
 	Config    = plan.Config
 	FlagError = plan.FlagError
-	Outline   = plan.Outline
-	Start     = plan.Start
+	Plan      = plan.Plan
 	Level     = plan.Level
 	Signal    = sig.Signal
 	Rewrite   = sig.Rewrite
@@ -63,13 +62,14 @@ const (
 	NoTerminationLog = plan.NoTerminationLog // --termination-log
 )
 
-// Review returns what a configuration comes to. A review may take place elsewhere than the run,
+// Review returns the plan of a configuration. A review may take place elsewhere than the run,
 // as that of a pod spec does: nothing of the machine and of this build counts (directories, ports,
 // programs, a terminal, the signals that the build catches). An error is a contradiction that Run
 // would find as well.
-func Review(cfg Config) (*Outline, error) {
-	return plan.NewOutline(&cfg, plan.Place{PID1: true, Uncatchable: sig.Uncatchable})
-}
+func Review(cfg Config) (*Plan, error) { return plan.Review(&cfg) }
+
+// Explain returns a plan in plain words: that of a preStop hook, or that of a run.
+func Explain(p *Plan, asHook bool) string { return report.Explain(p, asHook) }
 
 // Variable returns the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay.
 func Variable(flag string) string { return plan.Variable(flag) }
@@ -77,8 +77,8 @@ func Variable(flag string) string { return plan.Variable(flag) }
 // Flag spells a flag with its value for a message: --delay=5 (LAMEDUCK_DELAY).
 func Flag(name string, value any) string { return plan.Flag(name, value) }
 
-// PresetNamed returns the preset with a name or an alias, in any case.
-func PresetNamed(name string) (*Preset, bool) { return preset.Named(name) }
+// PresetNamed returns the preset with a name or an alias, in any case, or nil.
+func PresetNamed(name string) *Preset { return preset.Named(name) }
 
 // Presets returns all presets in the order of the documentation.
 func Presets() []Preset { return preset.All() }
@@ -106,7 +106,7 @@ func ParseRequest(text string) (*Request, error) { return check.ParseRequest(tex
 func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
 
 // InWords is fmt.Sprintf with durations in seconds, for people: "2 s", "2.83 s".
-func InWords(format string, args ...any) string { return report.InWords(format, args...) }
+func InWords(format string, args ...any) string { return quote.InWords(format, args...) }
 
 // Quote returns a value from outside for a message: in quotes if the value could be mistaken
 // for a part of the message.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
-	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // contradiction reports flags that contradict each other, whatever the grace period. A
@@ -40,7 +40,7 @@ func (c *Config) contradiction() error {
 			"%s repeats without a wait", c.flag("stop-schedule", c.Schedule))
 	case c.MaxDelay > 0 && c.longestGiven() > c.MaxDelay:
 		return fault("max-delay", "raise it, or shorten the other",
-			"%s: --max-delay is the longest hold", c.givenTimes())
+			"%s: --max-delay is the longest hold", c.GivenTimes())
 	}
 	return nil
 }
@@ -52,22 +52,23 @@ func (c *Config) givenKills() string {
 
 // misfit reports times that do not fit into a given grace period, and conditions that no time
 // is left for.
-func (c *Config) misfit(f fit) error {
+func (p *Plan) misfit() error {
+	gate, grace := p.Stop.Gate, p.Stop.Grace
 	switch {
-	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.WaitURL != nil || c.OnStop.Runs()):
-		remedy := report.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
-			c.graceFor(time.Second))
+	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
+		remedy := quote.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
+			p.GraceFor(time.Second))
 		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
 			"(LAMEDUCK_WAIT_GONE), --wait-url (LAMEDUCK_WAIT_URL) and --on-stop (LAMEDUCK_ON_STOP) need",
-			cmp.Or(c.givenTimes(), "the grace period"))
-	case f.fits || f.assumedFrom != "":
+			cmp.Or(p.GivenTimes(), "the grace period"))
+	case p.fits(grace) || p.AssumedFrom != "":
 		return nil
 	}
-	needed := c.longestGiven()
-	if c.Until != Elapsed {
+	needed := p.longestGiven()
+	if gate.Adaptive() {
 		needed = cmp.Or(needed, time.Second)
 	}
-	return fault(c.longestFlag(), report.InWords("give less, or a grace period of %s", c.graceFor(needed)),
-		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(c.givenTimes(), c.flag("until", c.Until)),
-		c.flag("grace-period", c.GracePeriod), f.left.Truncate(100*time.Millisecond))
+	return fault(p.longestFlag(), quote.InWords("give less, or a grace period of %s", p.GraceFor(needed)),
+		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), p.flag("until", p.Until)),
+		p.flag("grace-period", grace), max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
 }

@@ -29,14 +29,14 @@ func (p *Plan) tell() error {
 	s := p.OnStop.Signal
 	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
 	ends := ending.Has(s) || sends(p.Stop.Preset)
-	for _, start := range p.starts() {
-		ends = ends || sends(start.Steps)
+	for _, start := range p.Starts() {
+		ends = ends || sends(p.Stop.ScheduleFor(start))
 	}
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {
 	case s == 0 || !ends:
 		p.Stop.Tell = s
-	case p.Config.Preset == preset.Auto && p.Server != nil: // New has found no conflict without the server
+	case p.Preset == preset.Auto && p.Server.Name != "": // New has found no conflict without the server
 		p.Warnings = append(p.Warnings, Flag("on-stop", s)+" is not sent, since it stops "+p.Server.Name+": "+remedy)
 	default:
 		return fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", s))

@@ -60,19 +60,19 @@ func (m ExitCode) String() string {
 // All returns the presets in the order of the documentation.
 func All() []Preset { return slices.Clone(table()) }
 
-// Named returns the preset with a name or an alias, in any case.
-func Named(name string) (*Preset, bool) {
+// Named returns the preset with a name or an alias, in any case, or nil.
+func Named(name string) *Preset {
 	if name == "" { // which leaves the table unread at most starts
-		return nil, false
+		return nil
 	}
 	name = strings.ToLower(name)
 	for i := range table() {
 		p := &table()[i]
 		if p.Name == name || slices.Contains(p.Aliases, name) {
-			return p, true
+			return p
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // Stops reports whether any preset names a signal that begins a stop, beside TERM.

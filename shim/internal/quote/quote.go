@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -81,4 +82,19 @@ func JSON(encoded []byte) string {
 		}
 	}
 	return b.String()
+}
+
+// InWords is fmt.Sprintf with configured and derived durations in seconds, for people: "2 s",
+// "2.83 s", "0.125 s".
+func InWords(format string, args ...any) string {
+	for i, arg := range args {
+		d, isDuration := arg.(time.Duration)
+		if d > time.Second {
+			d = d.Round(10 * time.Millisecond)
+		}
+		if isDuration {
+			args[i] = fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }

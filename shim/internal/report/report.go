@@ -8,26 +8,11 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
-
-// Terms are the parts of the configuration that a report refers to.
-type Terms struct {
-	*stop.Config
-	TrafficConfig *traffic.Config
-	LetgoConfig   *letgo.Config
-	Hook          bool                                   // a preStop hook holds beside PID 1
-	WaitGone      []string                               // the paths of --wait-gone
-	WaitURL       string                                 // of --wait-url; "": none
-	GraceAssumed  bool                                   // the grace period was not given
-	AssumedFrom   string                                 // where the assumed grace period comes from: "Kubernetes"
-	GraceFor      func(hold time.Duration) time.Duration // the grace period that is enough for a hold
-	GraceCaveat   string                                 // why the grace period may be too short; "": long enough
-	Server        *preset.Preset                         // of the command; nameless: unknown
-}
 
 // Observation is the result of one sample of the traffic. The zero value shows nothing.
 type Observation struct {
@@ -50,7 +35,7 @@ func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind && !o.Da
 
 // Stop is all that is known about a stop at the moment Now.
 type Stop struct {
-	Terms
+	*plan.Plan
 	stop.Record
 	Now          time.Time
 	InHold       Observation // from the last sample before the stop signal was sent
@@ -73,41 +58,43 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
-	hold, holds := s.Hold(string(s.Gate.Until)), s.Gate.Holds()
+	course, holds := hold(s.Plan, string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
 	if len(s.Steps) > 0 {
-		hold = InWords("%s, then %v", hold, s.Steps)
+		course = InWords("%s, then %v", course, s.Steps)
 	}
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
-	p.add(holds, "holding %s", hold)
+	p.add(holds, "holding %s", course)
 	p.add(!holds, "no hold; now %v", s.Steps)
 	p.put(s.Hook, "TERM ends the wait")
 	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
-	p.add(s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional(),
-		"grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
+	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && s.Stop.Gate.Conditional(),
+		"grace period assumed: %s, as in %s", s.Stop.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
-// Hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
+// hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
 // traffic, in words.
-func (t *Terms) Hold(condition string) string {
+func hold(p *plan.Plan, condition string) string {
 	until := phrases{}
 	until.put(condition != "", condition)
-	for _, path := range t.WaitGone {
+	for _, path := range p.WaitGone {
 		until.add(true, "%s is gone", pathWord(path))
 	}
-	until.add(t.WaitURL != "", "%s answers 200", t.WaitURL)
-	until.add(t.Gate.OnStop, "--on-stop has ended")
-	floor, ceiling := t.Gate.Floor, t.Gate.Ceiling
+	if p.WaitURL != nil {
+		until.add(true, "%s answers 200", p.WaitURL.URL)
+	}
+	gate := &p.Stop.Gate
+	until.put(gate.OnStop, "--on-stop has ended")
 	switch text := strings.Join(until, " and "); {
 	case text == "":
-		return InWords("%s", floor)
-	case floor == 0:
-		return InWords("up to %s until %s", ceiling, text)
+		return InWords("%s", gate.Floor)
+	case gate.Floor == 0:
+		return InWords("up to %s until %s", gate.Ceiling, text)
 	default:
-		return InWords("%s to %s until %s", floor, ceiling, text)
+		return InWords("%s to %s until %s", gate.Floor, gate.Ceiling, text)
 	}
 }
 
@@ -123,7 +110,7 @@ func (s *Stop) Conclusion() []string {
 		outcome = InWords(atTime, outcome, s.when(s.Now))
 	}
 	if hasExited || s.Hook {
-		outcome = ofGrace(outcome, s.Grace, s.GraceAssumed)
+		outcome = ofGrace(outcome, s.Stop.Grace, s.AssumedFrom != "")
 	}
 	if risk := s.atRisk(); len(risk) > 0 {
 		outcome = strings.Join(risk, ", ") + ": " + outcome
@@ -160,7 +147,7 @@ func (s *Stop) Late() []string {
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
-	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Grace, s.GraceAssumed)
+	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "")
 	if s.Latest.sees() {
 		outcome = InWords("%s, %d in flight", outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
@@ -201,7 +188,7 @@ func (s *Stop) atRisk() (p phrases) {
 		p.addCut(cut, "stream", "streams", "")
 		p.count(open, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
-		p.count(silent, "request", "%s given up, silent for %s", s.TrafficConfig.MaxSilence)
+		p.count(silent, "request", "%s given up, silent for %s", s.Traffic.MaxSilence)
 		if o.InUse == 0 {
 			p.count(o.Open, "connection", "%s open")
 		} else if o.InUse > o.Streams {
@@ -259,7 +246,7 @@ func (s *Stop) course() (p phrases) {
 	if s.Lull.Found {
 		why = InWords("%s, at a lull", why)
 	}
-	holds := s.Gate.Holds() || s.Hook
+	holds := s.Stop.Gate.Holds() || s.Hook
 	p.add(s.Told != 0, "sent %s at the start", s.Told)
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
@@ -285,7 +272,11 @@ func (s *Stop) exit() string {
 
 // ofGrace adds the grace period to an outcome.
 func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
-	text := InWords("%s of %s", outcome, grace)
+	return InWords("%s of %s", outcome, graceInWords(grace, isAssumed))
+}
+
+func graceInWords(grace time.Duration, isAssumed bool) string {
+	text := InWords("%s", grace)
 	if isAssumed {
 		text += " (assumed)"
 	}

@@ -20,7 +20,7 @@ func (s *Stop) suggestion() string {
 			below = "; --preset=auto (LAMEDUCK_PRESET) tells the server below it"
 		}
 		return InWords("PID 1 (%s) ignores TERM: the stop ends by KILL, %s from now%s",
-			s.Deaf, s.Grace-s.after(s.Now).Round(time.Second), below)
+			s.Deaf, s.Stop.Grace-s.after(s.Now).Round(time.Second), below)
 	case s.ranOut():
 		return workersNeedTime
 	case len(s.Untold) > 0:
@@ -41,7 +41,7 @@ func (s *Stop) suggestion() string {
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
 	case s.Server.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
 		return s.Server.Caveat
-	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
+	case s.Ended == stop.Elapsed && !s.Stop.Gate.Conditional():
 		return s.betterDelay()
 	default:
 		return s.betterHold()
@@ -51,7 +51,7 @@ func (s *Stop) suggestion() string {
 
 // settled reports whether nothing new has come for as long as a hold requires, probes aside.
 func (s *Stop) settled() bool {
-	return s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
+	return s.endedAt().Sub(s.InHold.LastOther) >= s.Traffic.QuietFor
 }
 
 // betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
@@ -61,13 +61,13 @@ func (s *Stop) betterHold() string {
 	_, cause := s.prolonged()
 	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
-	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && s.settled() &&
-		!s.LetgoConfig.CloseIdle && len(s.LetgoConfig.Goaway) == 0
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
+		!s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
 	switch {
 	case cause.Unanswered:
 		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
 			"if such a stream needs no drain", cause.Port)
-	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
+	case cause.Kind == traffic.Probe && s.Traffic.Probes != traffic.IgnoreProbes:
 		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
 	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
 		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
@@ -83,8 +83,8 @@ func (s *Stop) betterHold() string {
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 			"or a balancer that never removed this pod"
 	case atCeiling && s.inFlight()+o.Streams > 0:
-		return s.moreTime(held + max(o.Longest, s.TrafficConfig.QuietFor))
-	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Gate.OnStop:
+		return s.moreTime(held + max(o.Longest, s.Traffic.QuietFor))
+	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Stop.Gate.OnStop:
 		return InWords("%d connections ended in one instant: if they are WebSockets, "+letServerClose, o.Open)
 	}
 	return ""
@@ -103,7 +103,7 @@ func (s *Stop) signaledByOthers() bool {
 	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
 	asTold := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
 	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
-	tells := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
+	tells := s.Told != 0 || s.Stop.Gate.OnStop || s.Stop.Gate.WaitGone
 	return (closed || ended) && s.Trigger != 0 && !tells
 }
 
@@ -116,7 +116,7 @@ func (s *Stop) stays() bool {
 
 // rate returns how many connections a second were the cause in the end.
 func (s *Stop) rate(c *traffic.Cause) float64 {
-	return float64(c.Connections) / s.TrafficConfig.QuietFor.Seconds()
+	return float64(c.Connections) / s.Traffic.QuietFor.Seconds()
 }
 
 // isSeldom reports whether connections came as those of an exec probe or a HEALTHCHECK do: once a second at
@@ -139,8 +139,8 @@ func (s *Stop) betterDelay() string {
 	case toTheEnd && s.Server.ClosesKept && s.settled():
 		return InWords(closesKept, s.Server.Name)
 	case toTheEnd:
-		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)
-	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
+		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Stop.Gate.Floor)
+	case last.After(s.TriggeredAt) && enough < s.Stop.Gate.Floor && inFlight == 0:
 		return InWords("last %s, probes aside, at +%s: a fixed delay needs %s", what, s.when(last), enough)
 	}
 	return ""
@@ -148,7 +148,7 @@ func (s *Stop) betterDelay() string {
 
 // moreTime returns what makes a hold as long.
 func (s *Stop) moreTime(hold time.Duration) string {
-	if grace := s.GraceFor(hold); grace > s.Grace {
+	if grace := s.GraceFor(hold); grace > s.Stop.Grace {
 		return InWords("requests need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
 			grace)
 	}

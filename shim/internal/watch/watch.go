@@ -127,7 +127,7 @@ func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now t
 		plan: p, print: print, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
 		cost: report.Cost{
-			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
+			Grace: p.Stop.Grace, GraceAssumed: p.AssumedFrom != "",
 			Stop: cost.Stop{
 				Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
 			},
@@ -182,7 +182,7 @@ func (w *watch) outlook() string {
 	}
 	source := "given"
 	if c.GraceAssumed {
-		source = "assumed, as in " + w.plan.Terms.AssumedFrom
+		source = "assumed, as in " + w.plan.AssumedFrom
 	}
 	return report.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
 		"(grace period of %s, %s); a second TERM or INT ends it", c.QuietFor, c.Limit, c.Grace, source)
