@@ -31,7 +31,8 @@ var walls = tables.Rows(`
 	shim/internal/lastresort      | proc sig sigcatch
 	shim/internal/ledger          | pure: hash/maphash net/netip slices time tcp
 	shim/internal/letgo           | pure: cmp maps net/netip slices strings time ledger tcp
-	shim/internal/observe         | alive check closer health ledger letgo procfs scope sockdiag stop tcp traffic unix
+	shim/internal/observe         | alive check closer health ledger letgo procfs report scope sockdiag stop tcp traffic
+    unix
 	shim/internal/plan            | pure: cmp errors fmt net/netip slices strings time check letgo preset quote
     sig stop traffic
 	shim/internal/preset          | pure: cmp embed fmt path slices strconv strings sync time sig stop

@@ -47,7 +47,7 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		words = quote.Cut(strings.Join(others, " or "), 500)
 	case c.Kind == traffic.Probe && s.Traffic.Probes == traffic.IgnoreProbes: // until it was recognized
 	case required == floor || c.Kind == traffic.NoCause:
-	case s.InHold.Datagrams:
+	case s.InHold.Observer == Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
 	case s.InHold.sees():
 		sentence := byTraffic[c.Kind]

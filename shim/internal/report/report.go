@@ -14,24 +14,31 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Observation is the result of one sample of the traffic. The zero value shows nothing.
+// Observation is what a sample of the traffic shows; package observe fills it in. The zero value shows
+// nothing.
 type Observation struct {
 	traffic.Sample
-	Asked           letgo.Figures
-	Observer        string   // the source of the samples; "": no TCP port counts
-	Blind           bool     // no source was left
-	InFlightUnknown bool     // the source does not show requests in flight
-	ScopeName       string   // how the listeners were found, as JSON has it
-	UDPPorts        []uint16 // ports on which the container receives UDP
-	Datagrams       bool     // those that the network namespace receives are the traffic
-	LatePorts       []uint16 // ports opened by the container since the trigger
-	Unseen          []string // where else the container serves and cannot be observed, in words
-	PathsPresent    []string // existing paths of --wait-gone
-	URLState        string   // what WaitURL did last, as in "answers 503"; "": it is not waited for
+	Asked        letgo.Figures // the kept connections that were closed
+	Observer     string        // the source of the sample; "": no TCP port counts
+	ScopeName    string        // how the listeners were found, as JSON has it
+	UDPPorts     []uint16      // ports on which the container receives UDP
+	LatePorts    []uint16      // ports opened by the container since the trigger
+	Unseen       []string      // where else the container serves and cannot be observed, in words
+	PathsPresent []string      // existing paths of --wait-gone
+	URLState     string        // what --wait-url did last, as in "answers 503"; "": it is not waited for
 }
 
+// Values of Observation.Observer.
+const (
+	SockDiag = "sock_diag" // sock_diag(7), the best observer
+	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
+	None     = "none"      // no source can be read
+
+	Datagrams = "/proc/net/snmp" // for UDP alone, a counter of the network namespace
+)
+
 // sees reports whether a source showed connections.
-func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind && !o.Datagrams }
+func (o *Observation) sees() bool { return o.Observer == SockDiag || o.Observer == ProcNet }
 
 // Stop is all that is known about a stop at the moment Now.
 type Stop struct {
@@ -179,9 +186,10 @@ func (s *Stop) trigger() string {
 // that the hold has given up on is not in flight.
 func (s *Stop) atRisk() (p phrases) {
 	o := &s.InHold
+	datagrams := o.Observer == Datagrams
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
-		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
+		unknown := inFlight == 0 && o.Observer == ProcNet && o.Open > 0
 		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
 		open, cut := s.streams()
@@ -195,10 +203,10 @@ func (s *Stop) atRisk() (p phrases) {
 			p.count(o.InUse, "connection", "%s in use")
 		}
 	}
-	p.add(o.Datagrams, "UDP on %s", PortList(o.UDPPorts))
-	p.add(len(o.UDPPorts) > 0 && !o.Datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
-	p.add((o.Observer == "" || o.Datagrams) && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
-	p.add(o.Blind, "the traffic could not be seen")
+	p.add(datagrams, "UDP on %s", PortList(o.UDPPorts))
+	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
+	p.add((o.Observer == "" || datagrams) && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
+	p.add(o.Observer == None, "the traffic could not be seen")
 	return p
 }
 
@@ -318,7 +326,7 @@ func (s *Stop) arrivals() (p phrases) {
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))
 	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
-	p.add(o.InFlightUnknown, "source: %s", o.Observer)
+	p.add(o.Observer == ProcNet, "source: %s", o.Observer)
 	return p
 }
 

@@ -202,7 +202,7 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	c.Result = result
 	w.countMinute(next.Accepted)
 	c.Source = ""
-	if next.Observer != observe.SockDiag {
+	if next.Observer != report.SockDiag {
 		c.Source = next.Observer
 	}
 	late := time.Duration(0)

@@ -77,9 +77,10 @@ func TestViewOfSlowRequest(t *testing.T) {
 	first := time.Unix(1_000_000_000, 0)
 	w := newTestWatch(first)
 	for after, want := range map[time.Duration]string{0: "1 in flight", 29 * time.Second: "1 in flight", 30 * time.Second: "0 in flight"} {
-		s := &observe.Snapshot{Sample: traffic.Sample{
+		s := &observe.Snapshot{}
+		s.Sample = traffic.Sample{
 			Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
-		}}
+		}
 		state := map[bool]string{true: "; settled, but requests are in flight", false: "; quiet"}[want[0] == '1']
 		w.cost.Now = first.Add(after)
 		if view := w.view(s); !strings.Contains(view, want) || !strings.HasSuffix(view, state) {
