@@ -77,6 +77,7 @@ func New(c *Config, at Place) (*Plan, error) {
 		grace, assumedFrom = assumedGrace(c.Env)
 	}
 	longest := c.longestHold(grace, assumedFrom != "")
+	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, longest/2))
 	stops := c.Schedule != nil || c.KillAfter > 0 || c.Preset != ""
 	p := &Plan{
 		Config:      *c,
@@ -98,10 +99,21 @@ func New(c *Config, at Place) (*Plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !at.PID1,
 			TermGroup:           c.TermGroup,
 		},
-		Traffic: c.traffic(longest),
+		Traffic: traffic.Config{ // of a hold that is not adaptive, for the report
+			QuietFor:    quietFor,
+			MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
+			Poll:        min(max(quietFor/12, 10*time.Millisecond), time.Second),
+			IgnorePorts: c.IgnorePorts,
+			IgnorePeers: c.IgnorePeers,
+			Probes:      c.Probes,
+			Until:       c.Until,
+		},
+		Letgo: letgo.Config{QuietFor: quietFor, CloseIdle: c.CloseIdle, Goaway: slices.Clone(c.Goaway)},
+	}
+	if c.CloseIdle {
+		p.Letgo.Goaway = append(p.Letgo.Goaway, letgo.Auto)
 	}
 	p.ExitCodes = slices.Concat(c.ExitCodes, at.Server.Exit)
-	p.Letgo = c.letgo(p.Traffic.QuietFor)
 	if err := p.signals(); err != nil {
 		return nil, err
 	}
@@ -174,30 +186,6 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 		Floor: c.Delay, Ceiling: ceiling, UnseenFloor: min(unseenFloor, ceiling),
 		Until: c.Until, WaitGone: len(c.WaitGone) > 0 || c.WaitURL != nil, OnStop: c.OnStop.Runs(),
 	}
-}
-
-// traffic returns how to judge the traffic of a hold with a ceiling. For a hold that is not
-// adaptive the traffic's summary explains whether it is quiet.
-func (c *Config) traffic(ceiling time.Duration) traffic.Config {
-	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, ceiling/2))
-	return traffic.Config{
-		QuietFor:    quietFor,
-		MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
-		Poll:        min(max(quietFor/12, 10*time.Millisecond), time.Second),
-		IgnorePorts: c.IgnorePorts,
-		IgnorePeers: c.IgnorePeers,
-		Probes:      c.Probes,
-		Until:       c.Until,
-	}
-}
-
-// letgo returns on which connections clients are asked to choose again.
-func (c *Config) letgo(quietFor time.Duration) letgo.Config {
-	goaway := slices.Clone(c.Goaway)
-	if c.CloseIdle {
-		goaway = append(goaway, letgo.Auto)
-	}
-	return letgo.Config{QuietFor: quietFor, CloseIdle: c.CloseIdle, Goaway: goaway}
 }
 
 // ExitCode returns the exit code to report for the command's own. stopped says that a stop signal came.

@@ -15,180 +15,175 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Explain returns a plan in plain words, one sentence a line: that of a preStop hook, or that of a run.
+// Explain returns a plan in plain words, one sentence a line, in the order of a stop: that of a preStop
+// hook, or that of a run.
 func Explain(p *plan.Plan, asHook bool) (text string) {
 	there := *p
 	there.Hook = asHook
-	e := explanation{Plan: &there}
+	s, e := &Stop{Plan: &there}, phrases{}
 	if asHook {
-		e.hook()
+		s.explainHook(&e)
 	} else {
-		e.run()
+		s.explainRun(&e)
 	}
-	for _, line := range e.phrases {
+	for _, line := range e {
 		text += quote.Line(line) + "\n"
 	}
 	return text
 }
 
-// explanation is a plan in words, line by line, in the order of a stop.
-type explanation struct {
-	*plan.Plan
-	phrases
-}
-
-// hook explains the course of a preStop hook.
-func (e *explanation) hook() {
-	if !e.Holds() {
-		e.put(true, "returns at once: nothing to wait for; give --delay or --until")
+// explainHook explains the course of a preStop hook.
+func (s *Stop) explainHook(e *phrases) {
+	if !s.Holds() {
+		e.say("returns at once: nothing to wait for; give --delay or --until")
 		return
 	}
-	e.preset()
-	e.hold("as a preStop hook: waits", "TERM or INT ends the wait at once")
-	if e.Stop.SequenceWithoutHold {
-		e.add(true, "  then %s, to PID 1, or to what handles it below a PID 1 that does not", e.FirstSteps())
-		e.kill()
-		e.add(true, "  then exits with 0 when that has ended, at %s at the latest", e.Stop.Grace-stop.ReportMargin)
+	s.explainPreset(e)
+	s.explainHold(e, "as a preStop hook: waits", "TERM or INT ends the wait at once")
+	if s.Stop.SequenceWithoutHold {
+		e.say("  then %s, to PID 1, or to what handles it below a PID 1 that does not", s.FirstSteps())
+		s.explainKill(e)
+		e.say("  then exits with 0 when that has ended, at %s at the latest", s.Stop.Grace-stop.ReportMargin)
 	} else {
-		e.put(true, "  then exits with 0, and the orchestrator sends the stop signal")
+		e.say("  then exits with 0, and the orchestrator sends the stop signal")
 	}
-	e.put(true, "where PID 1 is a lameduck that holds by itself: exits with 0 at once")
-	e.graceNeeded()
+	e.say("where PID 1 is a lameduck that holds by itself: exits with 0 at once")
+	s.explainGrace(e)
 }
 
-// run explains a run.
-func (e *explanation) run() {
-	e.add(len(e.Command) > 0, "runs %s", quote.Words(e.Command))
-	e.add(e.AliveFile != "", "keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(e.AliveFile))
-	e.health()
-	for _, r := range e.Rewrites {
+// explainRun explains a run.
+func (s *Stop) explainRun(e *phrases) {
+	e.add(len(s.Command) > 0, "runs %s", quote.Words(s.Command))
+	e.add(s.AliveFile != "", "keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(s.AliveFile))
+	s.explainHealth(e)
+	for _, r := range s.Rewrites {
 		e.add(r.To == 0, "drops %v", r.From)
 		e.add(r.To != 0, "sends %v where %v arrives", r.To, r.From)
 	}
-	e.preset()
-	if len(e.Starts()) == 0 {
-		e.put(true, "no signal starts a stop")
+	s.explainPreset(e)
+	if len(s.Starts()) == 0 {
+		e.say("no signal starts a stop")
 		return
 	}
-	e.duringStop()
-	e.add(e.Linger > 0, "when the command has exited: what it leaves behind gets its signal, and KILL %s later", e.Linger)
-	for _, m := range e.ExitCodes {
+	s.explainStop(e)
+	e.add(s.Linger > 0, "when the command has exited: what it leaves behind gets its signal, and KILL %s later", s.Linger)
+	for _, m := range s.ExitCodes {
 		e.add(!m.Stopped, "reports exit code %d as %d", m.From, m.To)
-		counts := e.ExitCode(m.From, true) == m.To // one that was given goes before the preset's
+		counts := s.ExitCode(m.From, true) == m.To // one that was given goes before the preset's
 		e.add(m.Stopped && counts, "reports exit code %d as %d after a stop", m.From, m.To)
 	}
-	if e.Holds() || e.GivenTimes() != "" {
-		e.graceNeeded()
+	if s.Holds() || s.GivenTimes() != "" {
+		s.explainGrace(e)
 	}
 }
 
-// health explains the health listener.
-func (e *explanation) health() {
-	if e.Health == nil {
+// explainHealth explains the health listener.
+func (s *Stop) explainHealth(e *phrases) {
+	if s.Health == nil {
 		return
 	}
 	answer := "answers health checks on %v with 200; %s"
-	if e.Health.Target.Port() != 0 {
+	if s.Health.Target.Port() != 0 {
 		answer = "passes health checks through, %v, which do not count as traffic; %s"
 	}
-	e.add(true, answer, e.Health, [...]string{
+	e.say(answer, s.Health, [...]string{
 		check.Pass:  "also during a stop",
 		check.Fail:  "from the first stop signal on they get 503",
 		check.Close: "from the first stop signal on they are refused",
-	}[e.HealthDuring])
+	}[s.HealthDuring])
 }
 
-// preset explains --preset.
-func (e *explanation) preset() {
-	known, name := e.Server, e.Preset
+// explainPreset explains --preset.
+func (s *Stop) explainPreset(e *phrases) {
+	known, name := s.Server, s.Preset
 	switch {
 	case name == "":
 		return
 	case known.Name == "":
-		e.put(true, "preset auto: that of the program that runs when a stop signal arrives")
+		e.say("preset auto: that of the program that runs when a stop signal arrives")
 		return
 	case name == preset.Auto:
 		name = "auto, probably " + known.Name
 	}
-	e.add(true, "preset %s, stopped by %s: %s", name, known.Schedule, known.Says)
+	e.say("preset %s, stopped by %s: %s", name, known.Schedule, known.Says)
 	e.add(known.Caveat != "", "  caveat: %s", known.Caveat)
 }
 
-// duringStop explains the course of a stop.
-func (e *explanation) duringStop() {
+// explainStop explains the course of a stop.
+func (s *Stop) explainStop(e *phrases) {
 	var names []string
-	for _, start := range e.Starts() {
+	for _, start := range s.Starts() {
 		names = append(names, start.String())
 	}
 	begin := "on " + strings.Join(names, " or ")
 	switch {
-	case !e.Stop.RunsSequence():
-		e.add(true, "%s: passes it on at once; no hold, schedule or preset was asked for", begin)
-		e.awaitWork()
+	case !s.Stop.RunsSequence():
+		e.say("%s: passes it on at once; no hold, schedule or preset was asked for", begin)
+		s.explainWork(e)
 		return
-	case e.Holds():
-		e.hold(begin+": keeps serving", "a second stop signal, more than a second later, or INT, ends the hold at once")
+	case s.Holds():
+		s.explainHold(e, begin+": keeps serving", "a second stop signal, more than a second later, or INT, ends the hold at once")
 	default:
-		e.add(true, "%s: does not hold", begin)
+		e.say("%s: does not hold", begin)
 	}
-	first, orOther := e.FirstSteps(), ""
-	if e.Preset == preset.Auto && e.Server.Name == "" && e.Schedule == nil {
+	first, orOther := s.FirstSteps(), ""
+	if s.Preset == preset.Auto && s.Server.Name == "" && s.Schedule == nil {
 		orOther = ", or as the server's preset says, if there is one"
 	}
-	e.add(true, "  then %s%s", first, orOther)
-	for _, start := range e.Starts() {
-		steps := e.Stop.ScheduleFor(start)
+	e.say("  then %s%s", first, orOther)
+	for _, start := range s.Starts() {
+		steps := s.Stop.ScheduleFor(start)
 		e.add(!slices.Equal(steps, first), "  if %v came: %s", start, steps)
 	}
-	e.add(e.Server.Name != "" && !e.Group && !e.Session,
-		"  to %s itself, also where it runs behind a shell or another init", e.Server.Name)
-	if e.kill() {
+	e.add(s.Server.Name != "" && !s.Group && !s.Session,
+		"  to %s itself, also where it runs behind a shell or another init", s.Server.Name)
+	if s.explainKill(e) {
 		return
 	}
-	e.awaitWork()
-	e.add(true, "  does not send KILL; the orchestrator does, at %s", graceInWords(e.Stop.Grace, e.AssumedFrom != ""))
+	s.explainWork(e)
+	e.say("  does not send KILL; the orchestrator does, at %s", graceInWords(s.Stop.Grace, s.AssumedFrom != ""))
 }
 
-// kill explains when KILL is sent, unless that is after forever, and reports whether lameduck sends it.
-func (e *explanation) kill() (kills bool) {
-	steps := e.FirstSteps()
-	kill, kills := steps.TimeToEnd(e.KillAfter)
-	e.add(kills, "  sends KILL at %s at the latest", e.Stop.Gate.MaxHold()+steps.InitialWait()+kill)
+// explainKill explains when KILL is sent, unless that is after forever, and reports whether lameduck sends it.
+func (s *Stop) explainKill(e *phrases) (kills bool) {
+	steps := s.FirstSteps()
+	kill, kills := steps.TimeToEnd(s.KillAfter)
+	e.add(kills, "  sends KILL at %s at the latest", s.Stop.Gate.MaxHold()+steps.InitialWait()+kill)
 	return kills || steps.Kills()
 }
 
-// awaitWork explains what becomes of the processes that the command leaves behind at a stop.
-func (e *explanation) awaitWork() {
-	e.add(e.Stop.AwaitWork, "  waits for what the command leaves behind and handles its signal, to %s at the latest",
-		e.Stop.Grace-stop.ReportMargin)
+// explainWork explains what becomes of the processes that the command leaves behind at a stop.
+func (s *Stop) explainWork(e *phrases) {
+	e.add(s.Stop.AwaitWork, "  waits for what the command leaves behind and handles its signal, to %s at the latest",
+		s.Stop.Grace-stop.ReportMargin)
 }
 
-// hold explains the hold, which begin describes ("keeps serving"), what happens beside it, and
+// explainHold explains the hold, which begin describes ("keeps serving"), what happens beside it, and
 // its early end.
-func (e *explanation) hold(begin, endsEarly string) {
-	silence := e.Traffic.QuietFor
+func (s *Stop) explainHold(e *phrases, begin, endsEarly string) {
+	silence := s.Traffic.QuietFor
 	condition := map[stop.Reason]string{
 		stop.Settled: "no new connection has come for %s",
 		stop.Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
 		stop.Drained: "nobody has connected or sent a byte for %s and no connection is open",
-	}[e.Until]
+	}[s.Until]
 	if condition != "" {
 		condition = InWords(condition, silence)
 	}
-	e.add(true, "%s for %s", begin, hold(e.Plan, condition))
-	e.add(e.OnStop.Request != nil, "  meanwhile sends %v", e.OnStop.Request)
-	e.add(len(e.OnStop.Command) > 0, "  meanwhile runs %s", quote.Words(e.OnStop.Command))
-	told := e.Stop.Tell
-	e.add(told != 0, "  at its beginning sends %v to %s, only to processes that handle %[1]v", told, e.Told())
-	e.add(true, "  %s", endsEarly)
-	e.add(condition != "" && e.Probes == traffic.IgnoreProbesPatiently,
+	e.say("%s for %s", begin, s.hold(condition))
+	e.add(s.OnStop.Request != nil, "  meanwhile sends %v", s.OnStop.Request)
+	e.add(len(s.OnStop.Command) > 0, "  meanwhile runs %s", quote.Words(s.OnStop.Command))
+	told := s.Stop.Tell
+	e.add(told != 0, "  at its beginning sends %v to %s, only to processes that handle %[1]v", told, s.Plan.Told())
+	e.say("  %s", endsEarly)
+	e.add(condition != "" && s.Probes == traffic.IgnoreProbesPatiently,
 		"  what looks like a health probe is left out once all other traffic has been silent for %s", silence)
-	e.put(e.CloseIdle, "  when no new connection has come for a second: "+
+	e.put(s.CloseIdle, "  when no new connection has come for a second: "+
 		"closes the clients' kept connections while they are idle")
-	e.add(len(e.Letgo.Goaway) > 0, "  asks the server of each kept connection what it speaks, and sends its clients "+
-		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s", goawayWhere(e.Letgo.Goaway))
+	e.add(len(s.Letgo.Goaway) > 0, "  asks the server of each kept connection what it speaks, and sends its clients "+
+		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s", goawayWhere(s.Letgo.Goaway))
 	longest := traffic.KeptFor * silence
-	e.add(e.Until == stop.Quiet && longest < e.Stop.Gate.MaxHold(),
+	e.add(s.Until == stop.Quiet && longest < s.Stop.Gate.MaxHold(),
 		"  clients that keep their connections prolong the hold to %s after the last new connection", longest)
 }
 
@@ -202,24 +197,24 @@ func goawayWhere(ports []uint16) string {
 	return strings.Join(where, " or ")
 }
 
-// graceNeeded explains which grace period the stop needs: one that was given, or else the
+// explainGrace explains which grace period the stop needs: one that was given, or else the
 // shortest that is long enough.
-func (e *explanation) graceNeeded() {
-	needed, longest := e.Stop.Grace, e.Stop.Gate.MaxHold()
-	if e.AssumedFrom != "" {
-		needed = e.GraceFor(longest)
+func (s *Stop) explainGrace(e *phrases) {
+	needed, longest := s.Stop.Grace, s.Stop.Gate.MaxHold()
+	if s.AssumedFrom != "" {
+		needed = s.GraceFor(longest)
 	}
 	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)",
 		math.Ceil(needed.Seconds()))
 	if longest > 0 {
-		left := needed - longest - e.Schedule.InitialWait() - e.Linger
-		if kill, kills := e.FirstSteps().TimeToEnd(e.KillAfter); kills {
+		left := needed - longest - s.Schedule.InitialWait() - s.Linger
+		if kill, kills := s.FirstSteps().TimeToEnd(s.KillAfter); kills {
 			left = kill
 		}
 		text += InWords(": %s for the hold, and %s for the command to stop by itself", longest, left)
 	}
-	if e.AssumedFrom != "" {
-		text += InWords("; %s is assumed: give --grace-period", e.Stop.Grace)
+	if s.AssumedFrom != "" {
+		text += InWords("; %s is assumed: give --grace-period", s.Stop.Grace)
 	}
 	e.put(true, text)
 }

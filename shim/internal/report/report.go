@@ -65,7 +65,7 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
-	course, holds := hold(s.Plan, string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
+	course, holds := s.hold(string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
 	if len(s.Steps) > 0 {
 		course = InWords("%s, then %v", course, s.Steps)
 	}
@@ -84,16 +84,16 @@ func (s *Stop) Announcement() []string {
 
 // hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
 // traffic, in words.
-func hold(p *plan.Plan, condition string) string {
+func (s *Stop) hold(condition string) string {
 	until := phrases{}
 	until.put(condition != "", condition)
-	for _, path := range p.WaitGone {
-		until.add(true, "%s is gone", pathWord(path))
+	for _, path := range s.WaitGone {
+		until.say("%s is gone", pathWord(path))
 	}
-	if p.WaitURL != nil {
-		until.add(true, "%s answers 200", p.WaitURL.URL)
+	if s.WaitURL != nil {
+		until.say("%s answers 200", s.WaitURL.URL)
 	}
-	gate := &p.Stop.Gate
+	gate := &s.Stop.Gate
 	until.put(gate.OnStop, "--on-stop has ended")
 	switch text := strings.Join(until, " and "); {
 	case text == "":

@@ -8,8 +8,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// InWords is [quote.InWords], the format of all sentences.
-var InWords = quote.InWords
+// InWords is [quote.InWords], by which all sentences are formatted.
+func InWords(format string, args ...any) string { return quote.InWords(format, args...) }
 
 // phrases are parts of a line, or lines.
 type phrases []string
@@ -25,6 +25,9 @@ func (p *phrases) put(applies bool, text string) {
 func (p *phrases) add(applies bool, sentence string, args ...any) {
 	p.put(applies, InWords(sentence, args...))
 }
+
+// say adds a sentence with its arguments.
+func (p *phrases) say(sentence string, args ...any) { p.put(true, InWords(sentence, args...)) }
 
 // count adds a sentence with a number of things, and further arguments, if there are any things.
 func (p *phrases) count(n int, noun, sentence string, args ...any) {

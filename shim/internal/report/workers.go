@@ -30,10 +30,10 @@ func (s *Stop) afterExit() (p phrases) {
 	ended, atWork := s.workers()
 	if len(ended) > 0 {
 		last := slices.MaxFunc(ended, func(a, b Worker) int { return a.EndedAt.Compare(b.EndedAt) })
-		p.add(true, "%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
+		p.say("%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
 	}
 	if len(atWork) > 0 {
-		p.add(true, "%s still at work", Workers(atWork))
+		p.say("%s still at work", Workers(atWork))
 	}
 	waited := !s.ExitedAt.IsZero() && (s.Stop.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
 	p.add(waited && len(s.Workers) == 0, "its descendants ended")
