@@ -16,9 +16,6 @@ type OnStop struct {
 	Request *check.Request // to send
 }
 
-// Runs reports whether a hold waits for its end.
-func (o *OnStop) Runs() bool { return len(o.Command) > 0 || o.Request != nil }
-
 // ending are the signals by which programs end whatever their preset.
 var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 
