@@ -1,7 +1,6 @@
 package quote
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,12 +24,8 @@ func Line(text string) string {
 // isPrintable reports whether text is UTF-8 without unprintable characters (see
 // strconv.IsPrint). The only printable space is the ASCII space.
 func isPrintable(text string) bool {
-	for _, r := range text {
-		if !strconv.IsPrint(r) {
-			return false
-		}
-	}
-	return utf8.ValidString(text)
+	isOther := func(r rune) bool { return !strconv.IsPrint(r) }
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, isOther)
 }
 
 // Cut returns text if it has n bytes or fewer, else its first n bytes or fewer: no character
@@ -48,7 +43,7 @@ func Cut(text string, n int) string {
 // Word returns a value unchanged if a reader sees where the value ends, else quoted as
 // a Go string.
 func Word(value string) string {
-	if isPrintable(value) && !strings.ContainsAny(value, " \"'`\\") {
+	if value != "" && isPrintable(value) && !strings.ContainsAny(value, " \"'`\\") {
 		return value
 	}
 	return strconv.Quote(value)
@@ -58,7 +53,7 @@ func Word(value string) string {
 func Words(values []string) string {
 	var words []string
 	for _, value := range values {
-		words = append(words, cmp.Or(Word(value), `""`))
+		words = append(words, Word(value))
 	}
 	return strings.Join(words, " ")
 }
