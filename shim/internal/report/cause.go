@@ -21,7 +21,7 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	c := &s.InHold.Cause
 	required := floor // for the traffic
 	if s.Stop.Gate.Adaptive() {
-		required = max(floor, max(s.after(c.At), 0)+s.Traffic.QuietFor)
+		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
 	otherLasted := held >= required+time.Second // samples are up to a second apart
 	onStopUntil := s.OnStopUntil
@@ -45,8 +45,8 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		words = InWords("--on-stop, which ran until +%s", s.when(onStopUntil))
 	case otherLasted && len(others) > 0:
 		words = quote.Cut(strings.Join(others, " or "), 500)
-	case c.Kind == traffic.Probe && s.Traffic.Probes == traffic.IgnoreProbes: // until it was recognized
-	case required == floor || c.Kind == traffic.NoCause:
+	case required == floor || c.Kind == traffic.NoCause,
+		c.Kind == traffic.Probe && s.Traffic.Probes == traffic.IgnoreProbes: // until it was recognized
 	case s.InHold.Observer == Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
 	case s.InHold.sees():
