@@ -37,7 +37,7 @@ func (c *Config) contradiction() error {
 			"%s: KILL comes at %s and %v only at %s", c.givenKills(), c.KillAfter, step, at)
 	case c.Schedule.LoopsWithoutWait():
 		return fault("stop-schedule", "add a wait after forever, as in forever/TERM/5s",
-			"%s repeats without a wait", c.flag("stop-schedule", c.Schedule))
+			"%s repeats without a wait", Flag("stop-schedule", c.Schedule))
 	case c.MaxDelay > 0 && c.longestGiven() > c.MaxDelay:
 		return fault("max-delay", "raise it, or shorten the other",
 			"%s: --max-delay is the longest hold", c.GivenTimes())
@@ -47,7 +47,7 @@ func (c *Config) contradiction() error {
 
 // givenKills spells the two flags that name the time of KILL.
 func (c *Config) givenKills() string {
-	return c.flag("kill-after", c.KillAfter) + " with " + c.flag("stop-schedule", c.Schedule)
+	return Flag("kill-after", c.KillAfter) + " with " + Flag("stop-schedule", c.Schedule)
 }
 
 // misfit reports times that do not fit into a given grace period, and conditions that no time
@@ -69,6 +69,6 @@ func (p *Plan) misfit() error {
 		needed = cmp.Or(needed, time.Second)
 	}
 	return fault(p.longestFlag(), quote.InWords("give less, or a grace period of %s", p.GraceFor(needed)),
-		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), p.flag("until", p.Until)),
-		p.flag("grace-period", grace), max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
+		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), Flag("until", p.Until)),
+		Flag("grace-period", grace), max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -95,14 +94,6 @@ func (c *Config) longestFlag() string {
 	return "quiet-for"
 }
 
-// flag spells a flag with the value that the user gave, or else with value.
-func (c *Config) flag(name string, value any) string {
-	if text := c.Texts[name]; text != "" {
-		value = quote.Word(text)
-	}
-	return Flag(name, value)
-}
-
 // GivenTimes returns the flags that ask for a part of the grace period, "" if no flag does.
 func (c *Config) GivenTimes() string {
 	var flags []string
@@ -113,8 +104,8 @@ func (c *Config) GivenTimes() string {
 		{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay},
 		{"kill-after", c.KillAfter}, {"linger", c.Linger}, {"stop-schedule", c.Schedule},
 	} {
-		if value := flag.value.String(); value != "" && value != "0s" {
-			flags = append(flags, c.flag(flag.name, value))
+		if text := flag.value.String(); text != "" && text != "0s" {
+			flags = append(flags, Flag(flag.name, flag.value))
 		}
 	}
 	return strings.Join(flags, " with ")
