@@ -54,21 +54,15 @@ func (c *Config) givenKills() string {
 // is left for.
 func (p *Plan) misfit() error {
 	gate, grace := p.Stop.Gate, p.Stop.Grace
-	switch {
-	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
-		remedy := quote.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
-			p.GraceFor(time.Second))
-		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
-			"(LAMEDUCK_WAIT_GONE), --wait-url (LAMEDUCK_WAIT_URL) and --on-stop (LAMEDUCK_ON_STOP) need",
-			cmp.Or(p.GivenTimes(), "the grace period"))
-	case p.fits(grace) || p.AssumedFrom != "":
+	hasTime := gate.Ceiling > 0 || !gate.WaitGone && !gate.OnStop
+	if hasTime && (p.AssumedFrom != "" || p.fits(grace)) {
 		return nil
 	}
 	needed := p.longestGiven()
-	if gate.Adaptive() {
+	if gate.Conditional() {
 		needed = cmp.Or(needed, time.Second)
 	}
 	return fault(p.longestFlag(), quote.InWords("give less, or a grace period of %s", p.GraceFor(needed)),
-		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), Flag("until", p.Until)),
+		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), "a hold"),
 		Flag("grace-period", grace), max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
 }
