@@ -111,11 +111,7 @@ func (s *Stop) explainPreset(e *phrases) {
 
 // explainStop explains the course of a stop.
 func (s *Stop) explainStop(e *phrases) {
-	var names []string
-	for _, start := range s.Starts() {
-		names = append(names, start.String())
-	}
-	begin := "on " + strings.Join(names, " or ")
+	begin := "on " + strings.ReplaceAll(strings.Trim(fmt.Sprint(s.Starts()), "[]"), " ", " or ")
 	switch {
 	case !s.Stop.RunsSequence():
 		e.say("%s: passes it on at once; no hold, schedule or preset was asked for", begin)

@@ -49,11 +49,6 @@ func (s *Stop) suggestion() string {
 	return ""
 }
 
-// settled reports whether nothing new has come for as long as a hold requires, probes aside.
-func (s *Stop) settled() bool {
-	return s.endedAt().Sub(s.InHold.LastOther) >= s.Traffic.QuietFor
-}
-
 // betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
 // what was open at its end.
 func (s *Stop) betterHold() string {
@@ -61,8 +56,8 @@ func (s *Stop) betterHold() string {
 	_, cause := s.prolonged()
 	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
-	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
-		!s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet &&
+		o.NoneNewFor >= s.Traffic.QuietFor && !s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
 	switch {
 	case cause.Unanswered:
 		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
@@ -83,8 +78,13 @@ func (s *Stop) betterHold() string {
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 			"or a balancer that never removed this pod"
 	case atCeiling && s.inFlight()+o.Streams > 0:
-		return s.moreTime(held + max(o.Longest, s.Traffic.QuietFor))
-	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Stop.Gate.OnStop:
+		needed := held + max(o.Longest, s.Traffic.QuietFor)
+		if grace := s.GraceFor(needed); grace > s.Stop.Grace {
+			return InWords("requests need more time: a grace period of at least %s, in --grace-period "+
+				"(LAMEDUCK_GRACE_PERIOD) too", grace)
+		}
+		return InWords("requests need more time: --max-delay=%.0f (LAMEDUCK_MAX_DELAY)", needed.Seconds()+1)
+	case o.Open >= 20 && o.InUse == 0 && s.Exit.Signal != 0 && !s.Stop.Gate.OnStop:
 		return InWords("%d connections ended in one instant: if they are WebSockets, "+letServerClose, o.Open)
 	}
 	return ""
@@ -92,9 +92,6 @@ func (s *Stop) betterHold() string {
 
 // early are the ends of holds that do not wait for all streams, and could.
 var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
-
-// manyOpen is how many clients are worth a word that connect again at one time.
-const manyOpen = 20
 
 // signaledByOthers reports whether the command closed its ports right after the trigger, or ended as if
 // asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
@@ -136,7 +133,7 @@ func (s *Stop) betterDelay() string {
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
-	case toTheEnd && s.Server.ClosesKept && s.settled():
+	case toTheEnd && s.Server.ClosesKept && s.InHold.NoneNewFor >= s.Traffic.QuietFor:
 		return InWords(closesKept, s.Server.Name)
 	case toTheEnd:
 		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Stop.Gate.Floor)
@@ -144,13 +141,4 @@ func (s *Stop) betterDelay() string {
 		return InWords("last %s, probes aside, at +%s: a fixed delay needs %s", what, s.when(last), enough)
 	}
 	return ""
-}
-
-// moreTime returns what makes a hold as long.
-func (s *Stop) moreTime(hold time.Duration) string {
-	if grace := s.GraceFor(hold); grace > s.Stop.Grace {
-		return InWords("requests need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
-			grace)
-	}
-	return InWords("requests need more time: --max-delay=%.0f (LAMEDUCK_MAX_DELAY)", hold.Seconds()+1)
 }
