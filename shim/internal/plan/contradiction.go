@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
@@ -20,21 +19,18 @@ func (c *Config) contradiction() error {
 				"%s and %s contradict each other", Flag("count-port", port), Flag("ignore-port", port))
 		}
 	}
-	mapped := map[preset.ExitCode]bool{}
 	for _, m := range c.ExitCodes {
-		key := preset.ExitCode{From: m.From, Stopped: m.Stopped}
-		if mapped[key] {
+		if c.ExitCode(m.From, m.Stopped) != m.To {
 			return fault("exit-code", "keep one", "%s: exit code %d is mapped twice", Flag("exit-code", m), m.From)
 		}
-		mapped[key] = true
 	}
 	step, at, cutOff := c.Schedule.CutOffBy(c.KillAfter)
 	switch {
 	case c.KillAfter > 0 && c.Schedule.Kills():
-		return fault("kill-after", "keep one", "%s: KILL is given twice", c.givenKills())
+		return fault("kill-after", "keep one", "%s: KILL is given twice", c.GivenTimes())
 	case c.KillAfter > 0 && cutOff:
 		return fault("kill-after", "raise --kill-after, or put KILL into the schedule",
-			"%s: KILL comes at %s and %v only at %s", c.givenKills(), c.KillAfter, step, at)
+			"%s: KILL comes at %s and %v only at %s", c.GivenTimes(), c.KillAfter, step, at)
 	case c.Schedule.LoopsWithoutWait():
 		return fault("stop-schedule", "add a wait after forever, as in forever/TERM/5s",
 			"%s repeats without a wait", Flag("stop-schedule", c.Schedule))
@@ -43,11 +39,6 @@ func (c *Config) contradiction() error {
 			"%s: --max-delay is the longest hold", c.GivenTimes())
 	}
 	return nil
-}
-
-// givenKills spells the two flags that name the time of KILL.
-func (c *Config) givenKills() string {
-	return Flag("kill-after", c.KillAfter) + " with " + Flag("stop-schedule", c.Schedule)
 }
 
 // misfit reports times that do not fit into a given grace period, and conditions that no time

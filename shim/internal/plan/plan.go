@@ -190,9 +190,9 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 
 // ExitCode returns the exit code to report for the command's own. stopped says that a stop signal came.
 // What is only for a stop goes before what is for every exit, and what was given before the preset's.
-func (p *Plan) ExitCode(code int, stopped bool) int {
+func (c *Config) ExitCode(code int, stopped bool) int {
 	for _, onlyStopped := range []bool{true, false} {
-		for _, m := range p.ExitCodes {
+		for _, m := range c.ExitCodes {
 			if m.From == code && m.Stopped == onlyStopped && (stopped || !onlyStopped) {
 				return m.To
 			}

@@ -24,11 +24,11 @@ var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 // a warning says so, since the command runs by then.
 func (p *Plan) tell() error {
 	s := p.OnStop.Signal
-	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
-	ends := ending.Has(s) || sends(p.Stop.Preset)
+	steps := slices.Clone(p.Stop.Preset)
 	for _, start := range p.Starts() {
-		ends = ends || sends(p.Stop.ScheduleFor(start))
+		steps = append(steps, p.Stop.ScheduleFor(start)...)
 	}
+	ends := ending.Has(s) || slices.Contains(steps, stop.Step{Signal: s})
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {
 	case s == 0 || !ends:
