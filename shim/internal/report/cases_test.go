@@ -90,7 +90,6 @@ func (s *Stop) change(steps string) {
 			s.Sent = append(s.Sent, stop.Sent{Signal: signal, At: at(after)})
 		case "traffic": // holds to the end, without new connections
 			in.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
-			in.NoneNewFor = 15 * time.Second
 			kinds := strings.Fields("none connections bytes requests probe queue open")
 			in.Cause = traffic.Cause{Kind: traffic.CauseKind(slices.Index(kinds, kind)), Peer: balancer, At: at(14.9)}
 			in.Cause.Port, in.Cause.Connections = uint16(number), 3

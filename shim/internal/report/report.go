@@ -205,7 +205,7 @@ func (s *Stop) atRisk() (p phrases) {
 	}
 	p.add(datagrams, "UDP on %s", PortList(o.UDPPorts))
 	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
-	p.add((o.Observer == "" || datagrams) && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
+	p.add(!o.sees() && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
 	p.add(o.Observer == None, "the traffic could not be seen")
 	return p
 }
@@ -254,7 +254,7 @@ func (s *Stop) course() (p phrases) {
 	if s.Lull.Found {
 		why = InWords("%s, at a lull", why)
 	}
-	holds := s.Stop.Gate.Holds() || s.Hook
+	holds := s.Stop.Gate.Holds()
 	p.add(s.Told != 0, "sent %s at the start", s.Told)
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)

@@ -49,6 +49,11 @@ func (s *Stop) suggestion() string {
 	return ""
 }
 
+// settled reports whether nothing new has come for as long as a hold requires, probes aside.
+func (s *Stop) settled() bool {
+	return s.endedAt().Sub(s.InHold.LastOther) >= s.Traffic.QuietFor
+}
+
 // betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
 // what was open at its end.
 func (s *Stop) betterHold() string {
@@ -56,8 +61,8 @@ func (s *Stop) betterHold() string {
 	_, cause := s.prolonged()
 	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
-	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet &&
-		o.NoneNewFor >= s.Traffic.QuietFor && !s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
+		!s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
 	switch {
 	case cause.Unanswered:
 		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
@@ -125,19 +130,17 @@ func (s *Stop) isSeldom() bool {
 
 // betterDelay returns what is better than a plain delay that was too short or too long.
 func (s *Stop) betterDelay() string {
-	inFlight := s.inFlight()
 	last, what := s.InHold.LastOther, "new connection" // probes aside
 	if use := s.InHold.LastUse; use.Sub(last) >= time.Second {
 		last, what = use, "traffic"
 	}
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
-	cutKept := inFlight > 0 && s.InHold.InUse > 0
-	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
-	case toTheEnd && s.Server.ClosesKept && s.InHold.NoneNewFor >= s.Traffic.QuietFor:
+	switch toTheEnd := s.inFlight() > 0 || s.EndedAt.Sub(last) < time.Second; {
+	case toTheEnd && s.Server.ClosesKept && s.settled():
 		return InWords(closesKept, s.Server.Name)
 	case toTheEnd:
 		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Stop.Gate.Floor)
-	case last.After(s.TriggeredAt) && enough < s.Stop.Gate.Floor && inFlight == 0:
+	case last.After(s.TriggeredAt) && enough < s.Stop.Gate.Floor:
 		return InWords("last %s, probes aside, at +%s: a fixed delay needs %s", what, s.when(last), enough)
 	}
 	return ""
