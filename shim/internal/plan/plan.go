@@ -184,7 +184,9 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 	}
 	return stop.Gate{
 		Floor: c.Delay, Ceiling: ceiling, UnseenFloor: min(unseenFloor, ceiling),
-		Until: c.Until, WaitGone: len(c.WaitGone) > 0 || c.WaitURL != nil, OnStop: len(c.OnStop.Command) > 0 || c.OnStop.Request != nil,
+		Until:    c.Until,
+		WaitGone: len(c.WaitGone) > 0 || c.WaitURL != nil,
+		OnStop:   len(c.OnStop.Command) > 0 || c.OnStop.Request != nil,
 	}
 }
 
