@@ -176,21 +176,16 @@ func (s *Stop) explainHold(e *phrases, begin, endsEarly string) {
 		"  what looks like a health probe is left out once all other traffic has been silent for %s", silence)
 	e.put(s.CloseIdle, "  when no new connection has come for a second: "+
 		"closes the clients' kept connections while they are idle")
-	e.add(len(s.Letgo.Goaway) > 0, "  asks the server of each kept connection what it speaks, and sends its clients "+
-		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s", goawayWhere(s.Letgo.Goaway))
+	var where phrases
+	isAuto := func(port uint16) bool { return port == letgo.Auto }
+	where.put(slices.ContainsFunc(s.Letgo.Goaway, isAuto), "alone")
+	named := slices.DeleteFunc(slices.Clone(s.Letgo.Goaway), isAuto)
+	where.add(len(named) > 0, "on port %s", PortList(named))
+	e.add(len(where) > 0, "  asks the server of each kept connection what it speaks, and sends its clients "+
+		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s", strings.Join(where, " or "))
 	longest := traffic.KeptFor * silence
 	e.add(s.Until == stop.Quiet && longest < s.Stop.Gate.MaxHold(),
 		"  clients that keep their connections prolong the hold to %s after the last new connection", longest)
-}
-
-// goawayWhere explains the ports of --goaway.
-func goawayWhere(ports []uint16) string {
-	isAuto := func(port uint16) bool { return port == letgo.Auto }
-	var where phrases
-	where.put(slices.ContainsFunc(ports, isAuto), "alone")
-	named := slices.DeleteFunc(slices.Clone(ports), isAuto)
-	where.add(len(named) > 0, "on port %s", PortList(named))
-	return strings.Join(where, " or ")
 }
 
 // explainGrace explains which grace period the stop needs: one that was given, or else the
