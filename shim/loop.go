@@ -172,7 +172,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	case s.Trouble == "" && l.sample.Trouble != "":
 		l.log(Info, "observing the traffic through %s again", report.SockDiag)
 	case s.Trouble == "":
-	case s.Observer == report.None:
+	case s.Observer == report.NoSource:
 		l.warnOnce(s.Trouble, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
 	default:
 		l.warnOnce(s.Trouble, "observing the traffic through %s: %s", s.Observer, s.Trouble)

@@ -88,7 +88,7 @@ func Open(cfg *Config) *Observer {
 func (o *Observer) Name() string {
 	switch {
 	case o.source.failed != nil:
-		return report.None
+		return report.NoSource
 	case o.countsDatagrams():
 		return report.Datagrams
 	case o.source.conn == nil:

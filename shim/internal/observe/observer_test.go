@@ -50,7 +50,7 @@ func TestObserverFallsBack(t *testing.T) {
 		s.observer.source.root = "/no/such"
 		s.take(trigger)
 		trouble := "sock_diag: " + err.Error() + `; cannot open "/no/such/net/tcp": no such file or directory`
-		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != report.None || got.Trouble != trouble {
+		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != report.NoSource || got.Trouble != trouble {
 			t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
 		}
 	}

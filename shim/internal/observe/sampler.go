@@ -108,7 +108,7 @@ func (s *Sampler) run() {
 	defer func() {
 		fault := recover()
 		blind := Snapshot{
-			Observation: report.Observation{Observer: report.None, PathsPresent: s.cfg.WaitGone},
+			Observation: report.Observation{Observer: report.NoSource, PathsPresent: s.cfg.WaitGone},
 			Began:       time.Now(), State: stop.Unobservable, Fault: fault,
 			Trouble: fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault),
 		}

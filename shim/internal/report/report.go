@@ -32,7 +32,7 @@ type Observation struct {
 const (
 	SockDiag = "sock_diag" // sock_diag(7), the best observer
 	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
-	None     = "none"      // no source can be read
+	NoSource = "none"      // no source can be read
 
 	Datagrams = "/proc/net/snmp" // for UDP alone, a counter of the network namespace
 )
@@ -206,7 +206,7 @@ func (s *Stop) atRisk() (p phrases) {
 	p.add(datagrams, "UDP on %s", PortList(o.UDPPorts))
 	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
 	p.add(!o.sees() && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
-	p.add(o.Observer == None, "the traffic could not be seen")
+	p.add(o.Observer == NoSource, "the traffic could not be seen")
 	return p
 }
 
