@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,22 +37,19 @@ func (c *Config) longestHold(grace time.Duration, isAssumed bool) time.Duration 
 // assumedGrace returns the default grace period of the orchestrator that env gives away,
 // and the orchestrator's name.
 func assumedGrace(env []string) (grace time.Duration, orchestrator string) {
-	switch {
-	case isSet(env, "KUBERNETES_SERVICE_HOST"):
-		return 30 * time.Second, "Kubernetes"
-	case isSet(env, "ECS_CONTAINER_METADATA_URI_V4"):
-		return 30 * time.Second, "ECS"
-	case isSet(env, "NOMAD_ALLOC_ID"):
-		return 5 * time.Second, "Nomad"
+	grace, orchestrator = 10*time.Second, "Docker"
+	for _, entry := range env {
+		switch name, value, _ := strings.Cut(entry, "="); {
+		case value == "":
+		case name == "KUBERNETES_SERVICE_HOST":
+			return 30 * time.Second, "Kubernetes"
+		case name == "ECS_CONTAINER_METADATA_URI_V4":
+			return 30 * time.Second, "ECS"
+		case name == "NOMAD_ALLOC_ID":
+			grace, orchestrator = 5*time.Second, "Nomad"
+		}
 	}
-	return 10 * time.Second, "Docker"
-}
-
-// isSet reports whether an environment has a variable that is not empty.
-func isSet(env []string, name string) bool {
-	return slices.ContainsFunc(env, func(entry string) bool {
-		return len(entry) > len(name)+1 && strings.HasPrefix(entry, name+"=")
-	})
+	return grace, orchestrator
 }
 
 // ceiling returns the longest hold after which the command still has time to stop within
