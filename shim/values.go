@@ -68,9 +68,9 @@ func Review(cfg Config) (*Plan, error) { return plan.Review(&cfg) }
 
 // What the commands ask other rooms.
 var (
-	Variable = plan.Variable // the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay
-	Flag     = plan.Flag     // a flag with its value, for a message: --delay=5 (LAMEDUCK_DELAY)
-	Explain  = report.Explain
+	Variable = plan.Variable  // the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay
+	Flag     = plan.Flag      // a flag with its value, for a message: --delay=5 (LAMEDUCK_DELAY)
+	Explain  = report.Explain // a plan in plain words: that of a preStop hook, or that of a run
 
 	PresetNamed = preset.Named // by a name or an alias, in any case
 	Presets     = preset.All
