@@ -52,8 +52,8 @@ func ParseRequest(text string) (*Request, error) {
 	if isHTTP {
 		end := strings.IndexAny(rest+"/", "/?")
 		r.Host, r.Path = rest[:end], strings.TrimPrefix(rest[end:], "/")
-		host := strings.TrimPrefix(r.Host, "localhost")
-		isHTTP = r.Host != "" && r.Host[0] != ':' &&
+		host, isLocal := strings.CutPrefix(r.Host, "localhost")
+		isHTTP = isLocal == (host == "" || host[0] == ':') &&
 			(parseAddress(&r.target, "", host) == nil || parseAddress(&r.target, "", host+":80") == nil)
 	}
 	r.Path = "/" + r.Path
