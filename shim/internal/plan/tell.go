@@ -41,8 +41,8 @@ func (p *Plan) tell() error {
 	return nil
 }
 
-// Told names the process that gets the signal of --on-stop.
-func (p *Plan) Told() string {
+// Recipient names the process that gets the signal of --on-stop.
+func (p *Plan) Recipient() string {
 	switch {
 	case p.Hook:
 		return "PID 1"

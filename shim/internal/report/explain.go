@@ -170,7 +170,7 @@ func (s *Stop) explainHold(e *phrases, begin, endsEarly string) {
 	e.add(s.OnStop.Request != nil, "  meanwhile sends %v", s.OnStop.Request)
 	e.add(len(s.OnStop.Command) > 0, "  meanwhile runs %s", quote.Words(s.OnStop.Command))
 	told := s.Stop.Tell
-	e.add(told != 0, "  at its beginning sends %v to %s, only to processes that handle %[1]v", told, s.Plan.Told())
+	e.add(told != 0, "  at its beginning sends %v to %s, only to processes that handle %[1]v", told, s.Recipient())
 	e.say("  %s", endsEarly)
 	e.add(condition != "" && s.Probes == traffic.IgnoreProbesPatiently,
 		"  what looks like a health probe is left out once all other traffic has been silent for %s", silence)
