@@ -192,9 +192,9 @@ func (s *Stop) atRisk() (p phrases) {
 		unknown := inFlight == 0 && o.Observer == ProcNet && o.Open > 0
 		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
-		open, cut := s.streams()
+		cut := s.cutStreams()
 		p.addCut(cut, "stream", "streams", "")
-		p.count(open, "stream", "%s open")
+		p.count(o.Streams-cut, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
 		p.count(silent, "request", "%s given up, silent for %s", s.Traffic.MaxSilence)
 		if o.InUse == 0 {
@@ -210,19 +210,18 @@ func (s *Stop) atRisk() (p phrases) {
 	return p
 }
 
-// streams returns how many of the streams at the end of the hold the command may have finished, and how many
-// its end has cut: a command that a signal ends, or that ends at once, finishes none that are left. The
-// latest sample may show what was left, or what is after the end.
-func (s *Stop) streams() (open, cut int) {
-	open, cut = s.InHold.Streams, s.InHold.Streams
+// cutStreams returns how many of the streams at the end of the hold the command's end has cut: a command that a
+// signal ends, or that ends at once, finishes none that are left. The latest sample may show what was left,
+// or what is after the end.
+func (s *Stop) cutStreams() int {
 	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
 	switch latest := &s.Latest; {
 	case s.Exit.Signal == 0 && !atOnce, latest.sees() && s.ExitedAt.Sub(latest.ServedAt) > 2*time.Second:
-		cut = 0
+		return 0
 	case latest.sees() && !latest.NoSockets:
-		cut = min(open, latest.Streams)
+		return min(s.InHold.Streams, latest.Streams)
 	}
-	return open - cut, cut
+	return s.InHold.Streams
 }
 
 // inFlight returns the number of requests in flight when the hold ended, by the search for a

@@ -12,7 +12,6 @@ import (
 // applies. TestAdvice in package e2e/hold follows each, and counts what that saves.
 func (s *Stop) suggestion() string {
 	o := &s.InHold
-	_, cut := s.streams()
 	switch {
 	case s.Deaf != "" && len(s.Sent) == 0:
 		below := ""
@@ -37,7 +36,7 @@ func (s *Stop) suggestion() string {
 			s.when(s.Latest.ServedAt), enough.Seconds())
 	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.after(s.EndedAt)-time.Second:
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
-	case slices.Contains(early, s.Ended) && (cut > 0 || s.Hook && o.Streams > 0):
+	case slices.Contains(early, s.Ended) && (s.cutStreams() > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
 	case s.Server.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
 		return s.Server.Caveat
