@@ -31,8 +31,8 @@
 // whether it has stopped), letgo (which kept connections are closed), cost (what the end of a
 // server cost), preset (known servers), check (health checks and requests in words), plan (what a configuration
 // means), report (the report of a stop) and quote (text for people) do no I/O and know no clock.
-// Mechanism knows no policy, but for observe, which knows what a verdict means for the hold, and when the
-// next sample is due: sigcatch (catching signals, and reaping orphans meanwhile), proc
+// Mechanism knows no policy, but for observe, which knows what a verdict means for the hold, what a report
+// shows of a sample, and when the next one is due: sigcatch (catching signals, and reaping orphans meanwhile), proc
 // (starting, signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // closer (closing kept connections, or sending GOAWAY), sockdiag (netlink) and procfs (/proc) below, health (the health
 // listener, and requests), alive (the alive file), stderr and termlog (output that never delays a stop). Package

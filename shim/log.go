@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -104,28 +103,10 @@ func (l *loop) inFormat(prefix string, lines []string, s *report.Stop) (written 
 
 // stopReport returns what can be reported about the stop now.
 func (l *loop) stopReport() *report.Stop {
-	l.stop.Terms = l.plan.Terms
+	l.stop.Plan = l.plan
 	l.stop.Record = l.machine.Record()
 	l.stop.Now = time.Now()
 	return &l.stop
-}
-
-// observation returns the parts of a sample that a report shows.
-func observation(s *observe.Snapshot) report.Observation {
-	return report.Observation{
-		Sample:          s.Sample,
-		Asked:           s.Asked,
-		Observer:        s.Observer,
-		Blind:           s.Observer == observe.None,
-		InFlightUnknown: s.Observer == observe.ProcNet,
-		ScopeName:       string(s.Scope.Method),
-		UDPPorts:        s.Scope.UDP,
-		Datagrams:       s.Observer == observe.Datagrams,
-		LatePorts:       s.LatePorts,
-		Unseen:          s.Scope.Unseen,
-		PathsPresent:    s.PathsPresent,
-		URLState:        s.URLState,
-	}
 }
 
 // reportStop writes lines about the stop to standard error, which no level turns off, and to the

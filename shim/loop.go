@@ -145,7 +145,7 @@ const maxLullAge = 20 * time.Millisecond
 
 // onSample tells the machine about a sample of the traffic.
 func (l *loop) onSample(s observe.Snapshot) {
-	l.stop.Latest = observation(&s)
+	l.stop.Latest = s.Observation
 	if l.machine.State() != stop.Holding {
 		return
 	}
@@ -170,9 +170,9 @@ func (l *loop) onSample(s observe.Snapshot) {
 func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch {
 	case s.Trouble == "" && l.sample.Trouble != "":
-		l.log(Info, "observing the traffic through %s again", observe.SockDiag)
+		l.log(Info, "observing the traffic through %s again", report.SockDiag)
 	case s.Trouble == "":
-	case s.Observer == observe.None:
+	case s.Observer == report.NoSource:
 		l.warnOnce(s.Trouble, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
 	default:
 		l.warnOnce(s.Trouble, "observing the traffic through %s: %s", s.Observer, s.Trouble)
@@ -181,10 +181,10 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch s.State {
 	case stop.UDPOnly:
 		l.warnOnce(s.State, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
-			"see --delay (LAMEDUCK_DELAY)", report.PortList(s.Scope.UDP), lasts)
+			"see --delay (LAMEDUCK_DELAY)", report.PortList(s.UDPPorts), lasts)
 	case stop.Unseen:
 		l.warnOnce(s.State, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
-			"see --delay (LAMEDUCK_DELAY)", strings.Join(s.Scope.Unseen, " and "), lasts)
+			"see --delay (LAMEDUCK_DELAY)", strings.Join(s.Unseen, " and "), lasts)
 	}
 }
 
@@ -234,14 +234,14 @@ func (l *loop) onSignal(s sig.Signal) {
 // to be found: entrypoint scripts execute the server at some time after the start. At a stop signal
 // that the command, such as a shell, does not handle, the server may also be below the command.
 func (l *loop) identify(stopSignal sig.Signal) {
-	if l.plan.Preset != AutoPreset || l.plan.Server != nil || l.command == 0 {
+	if l.plan.Preset != AutoPreset || l.plan.Server.Name != "" || l.command == 0 {
 		return
 	}
 	found := preset.Match(l.host.Program(l.command, true))
 	if found == nil && stopSignal != 0 && !l.grouped() {
 		l.look()
 		if below, ok := l.history.Server(stopSignal); ok {
-			found, _ = preset.Named(below.Server)
+			found = preset.Named(below.Server)
 		}
 	}
 	if found == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -222,7 +223,7 @@ func (w *world) happen(text string) {
 		sample.PathsPresent = strings.Fields(paths)
 		sample.URLState = url
 		if trouble != "" {
-			sample.Observer = observe.ProcNet
+			sample.Observer = report.ProcNet
 		}
 		w.samples <- sample
 	case stop.OrphanReaped:

@@ -87,7 +87,7 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 		return nil
 	}
 	server := ""
-	if l.plan.Server != nil && len(l.plan.Server.Programs) > 0 { // else it has no name that tells
+	if len(l.plan.Server.Programs) > 0 { // else it has no name that tells
 		server = l.plan.Server.Name
 	}
 	below := l.history.Aim(s, server)
@@ -250,7 +250,7 @@ func (l *loop) noteAtWork(atWork []stop.Process) {
 // sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
 // would end most processes.
 func (l *loop) tell(s sig.Signal) {
-	target, name := l.target(), l.plan.Told()
+	target, name := l.target(), l.plan.Recipient()
 	switch {
 	case l.plan.Hook:
 		target = max(l.command, 1)

@@ -1,8 +1,6 @@
 package shim
 
 import (
-	"time"
-
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
@@ -18,8 +16,7 @@ import (
 type (
 	Config    = plan.Config
 	FlagError = plan.FlagError
-	Outline   = plan.Outline
-	Start     = plan.Start
+	Plan      = plan.Plan
 	Level     = plan.Level
 	Signal    = sig.Signal
 	Rewrite   = sig.Rewrite
@@ -63,51 +60,33 @@ const (
 	NoTerminationLog = plan.NoTerminationLog // --termination-log
 )
 
-// Review returns what a configuration comes to. A review may take place elsewhere than the run,
+// Review returns the plan of a configuration. A review may take place elsewhere than the run,
 // as that of a pod spec does: nothing of the machine and of this build counts (directories, ports,
 // programs, a terminal, the signals that the build catches). An error is a contradiction that Run
 // would find as well.
-func Review(cfg Config) (*Outline, error) {
-	return plan.NewOutline(&cfg, plan.Place{PID1: true, Uncatchable: sig.Uncatchable})
-}
+func Review(cfg Config) (*Plan, error) { return plan.Review(&cfg) }
 
-// Variable returns the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay.
-func Variable(flag string) string { return plan.Variable(flag) }
+// What the commands ask other rooms.
+var (
+	Variable = plan.Variable  // the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay
+	Flag     = plan.Flag      // a flag with its value, for a message: --delay=5 (LAMEDUCK_DELAY)
+	Explain  = report.Explain // a plan in plain words: that of a preStop hook, or that of a run
 
-// Flag spells a flag with its value for a message: --delay=5 (LAMEDUCK_DELAY).
-func Flag(name string, value any) string { return plan.Flag(name, value) }
+	PresetNamed = preset.Named // by a name or an alias, in any case
+	Presets     = preset.All
 
-// PresetNamed returns the preset with a name or an alias, in any case.
-func PresetNamed(name string) (*Preset, bool) { return preset.Named(name) }
+	ParseSignal   = sig.Parse          // a name or a number
+	ParseRewrite  = sig.ParseRewrite   // FROM:TO, or FROM:0 to drop FROM
+	ParseDuration = stop.ParseDuration // a Go duration or a bare number of seconds
+	ParseSchedule = stop.ParseSchedule // in the form of start-stop-daemon(8)'s --retry
+	ParseHealth   = check.Parse        // LISTEN[=TARGET]
+	ParseRequest  = check.ParseRequest // a URL, or a method and a URL
+	IsRequest     = check.IsRequest    // a value of --on-stop is meant as one
 
-// Presets returns all presets in the order of the documentation.
-func Presets() []Preset { return preset.All() }
-
-// ParseSignal reads a signal's name or number.
-func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
-
-// ParseDuration reads a Go duration or a bare number of seconds.
-func ParseDuration(text string) (time.Duration, error) { return stop.ParseDuration(text) }
-
-// ParseSchedule reads a schedule in the form of start-stop-daemon(8)'s --retry. A single
-// duration means the stop signal, and KILL that much later.
-func ParseSchedule(text string) (stop.Schedule, error) { return stop.ParseSchedule(text) }
-
-// ParseHealth reads LISTEN[=TARGET].
-func ParseHealth(text string) (*check.Spec, error) { return check.Parse(text) }
-
-// IsRequest reports whether a value of --on-stop is a URL, or a method and a URL.
-func IsRequest(text string) bool { return check.IsRequest(text) }
-
-// ParseRequest reads a URL, or a method and a URL.
-func ParseRequest(text string) (*Request, error) { return check.ParseRequest(text) }
-
-// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
-func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
+	// Quote returns a value from outside for a message: in quotes if the value could be mistaken for a part
+	// of the message.
+	Quote = quote.Word
+)
 
 // InWords is fmt.Sprintf with durations in seconds, for people: "2 s", "2.83 s".
-func InWords(format string, args ...any) string { return report.InWords(format, args...) }
-
-// Quote returns a value from outside for a message: in quotes if the value could be mistaken
-// for a part of the message.
-func Quote(value string) string { return quote.Word(value) }
+func InWords(format string, args ...any) string { return quote.InWords(format, args...) }

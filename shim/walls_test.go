@@ -31,15 +31,16 @@ var walls = tables.Rows(`
 	shim/internal/lastresort      | proc sig sigcatch
 	shim/internal/ledger          | pure: hash/maphash net/netip slices time tcp
 	shim/internal/letgo           | pure: cmp maps net/netip slices strings time ledger tcp
-	shim/internal/observe         | alive check closer health ledger letgo procfs scope sockdiag stop tcp traffic unix
-	shim/internal/plan            | pure: cmp errors fmt math net/netip slices strings time check letgo preset quote
-    report sig stop traffic
+	shim/internal/observe         | alive check closer health ledger letgo procfs report scope sockdiag stop tcp traffic
+    unix
+	shim/internal/plan            | pure: cmp errors fmt net/netip slices strings time check letgo preset quote
+    sig stop traffic
 	shim/internal/preset          | pure: cmp embed fmt path slices strconv strings sync time sig stop
 	shim/internal/proc            | procfs sig sigcatch unix
 	shim/internal/procfs          | sig tcp unix
-	shim/internal/quote           | pure: cmp fmt strconv strings unicode/utf16 unicode/utf8
-	shim/internal/report          | pure: cmp encoding/json fmt net/netip slices strings time cost letgo preset quote
-    sig stop traffic
+	shim/internal/quote           | pure: cmp fmt strconv strings time unicode/utf16 unicode/utf8
+	shim/internal/report          | pure: cmp encoding/json fmt math slices strings time check cost letgo plan preset
+    quote sig stop traffic
 	shim/internal/scope           | procfs tcp unix
 	shim/internal/sig             | pure: fmt math/bits slices strconv strings
 	shim/internal/sigcatch        | sig

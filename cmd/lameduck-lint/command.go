@@ -133,11 +133,11 @@ func callIn(list []command) *command {
 
 // Server returns the preset of the server that the command runs, or nil.
 func (c *command) Server() *shim.Preset {
-	outline, err := shim.Review(shim.Config{Command: texts(c.words()), Preset: shim.AutoPreset})
-	if err != nil || lookUp("call", c.Line())["controls"] != "" {
+	plan, err := shim.Review(shim.Config{Command: texts(c.words()), Preset: shim.AutoPreset})
+	if err != nil || plan.Server.Name == "" || lookUp("call", c.Line())["controls"] != "" {
 		return nil
 	}
-	return outline.Preset
+	return plan.Server
 }
 
 // Line returns the command without the folder of its program.

@@ -16,7 +16,7 @@
 //	    entrypoint, a value from a ConfigMap), findings that depend on the fact are left out.
 //	  - Flags, values, variables and their errors are the product's own: cmd/internal/cli.
 //	    The arithmetic of the grace period, the presets and the stop signals are package
-//	    shim's: the rules judge an Outline.
+//	    shim's: the rules judge a Plan.
 //	  - A finding has the line that has to be changed; of a script beside a Dockerfile, the line
 //	    that runs the script.
 package main

@@ -30,16 +30,17 @@ func (s *stop) Longer(seconds float64) string {
 // Differs reports whether a lameduck is told or assumes another grace period. With a hook of unknown length, or in a
 // sidecar, whose stop begins later, less than the pod's grace period is fine.
 func (a *subject) Differs() bool {
-	told, right := a.Lameduck.Outline, a.Lameduck.Right
+	told, right := a.Lameduck.Plan, a.Lameduck.Right.Stop.Grace
 	busy := a.Lifecycle.PreStop != nil && (a.Sleep == 0 || len(a.hook) > 3)
 	isLater := a.RestartPolicy == "Always" || busy && a.Lameduck.Of == "entry"
-	fits := told.Grace < right.Grace && isLater || told.GraceAssumed && (!a.Lameduck.Holds() || a.IsOpen())
-	return a.left > 0 && told.Grace != right.Grace && told.Grace != a.grace && !fits
+	grace := told.Stop.Grace
+	fits := grace < right && isLater || told.AssumedFrom != "" && (!a.Lameduck.Holds() || a.IsOpen())
+	return a.left > 0 && grace != right && grace != a.grace && !fits
 }
 
 // Compared compares the longest hold with what the pod's grace period allows.
 func (a *subject) Compared() int {
-	return cmp.Compare(a.Lameduck.Outline.MaxHold, a.Lameduck.Right.MaxHold)
+	return cmp.Compare(a.Lameduck.Plan.Stop.Gate.MaxHold(), a.Lameduck.Right.Stop.Gate.MaxHold())
 }
 
 // Fits reports whether a preStop sleep leaves time, as far as it is known.

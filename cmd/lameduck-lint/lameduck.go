@@ -25,11 +25,11 @@ type lameduck struct {
 	Flags   []cli.Given   // what they give
 	Unclear bool          // values are unknown
 	command []word        // what it runs; nil if it is unclear
-	Outline *shim.Outline // nil: values are unknown, or contradict each other
+	Plan    *shim.Plan    // nil: values are unknown, or contradict each other
 	longest time.Duration // of the holds
 	refused []finding     // what is left out, and warnings
 
-	Right *shim.Outline // with what is left of the pod's grace period; nil: it does not fit
+	Right *shim.Plan    // with what is left of the pod's grace period; nil: it does not fit
 	Needs time.Duration // the shortest grace period that fits; 0: unknown, or what is left fits
 }
 
@@ -90,20 +90,20 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 		}
 	}
 	told, vain := line.Config()
-	outline, err := shim.Review(l.Config)
-	if l.Outline = outline; valid {
+	plan, err := shim.Review(l.Config)
+	if l.Plan = plan; valid {
 		err = cmp.Or(vain, err)
 	}
 	refuse(err)
-	if outline != nil {
-		l.longest = outline.MaxHold
+	if plan != nil {
+		l.longest = plan.Stop.Gate.MaxHold()
 	}
 	cfg := line.Values()
 	cfg.Warnings = slices.DeleteFunc(told.Warnings, func(warning string) bool {
 		return !valid || l.indexOf("until") < 0 || !ofUntil.matches(warning) // else the image may say more
 	})
 	l.fit(cfg, s.left)
-	if l.Outline != nil && l.Right != nil {
+	if l.Plan != nil && l.Right != nil {
 		for _, warning := range l.Right.Warnings {
 			l.refuse(call.Program.line, "lameduck warns: %s", warning)
 		}
@@ -119,10 +119,10 @@ func (l *lameduck) refuse(line int, format string, args ...any) {
 // fit sees whether a configuration fits into what is left of the pod's grace period, or else what it needs.
 func (l *lameduck) fit(cfg shim.Config, left time.Duration) {
 	const day = 24 * 60 * 60
-	review := func(grace time.Duration) *shim.Outline {
+	review := func(grace time.Duration) *shim.Plan {
 		cfg.GracePeriod = grace
-		outline, _ := shim.Review(cfg)
-		return outline
+		plan, _ := shim.Review(cfg)
+		return plan
 	}
 	if left < time.Second {
 		left = day * time.Second

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
-	"github.com/lameduck-init/lameduck/shim"
 )
 
 // subject is what a block of rules.txt judges: a stop, and a part of it. A block asks for fields and
@@ -210,11 +209,10 @@ func (s *stop) Lingers() bool { return s.Entry.Linger > 0 || !s.dropIn && !s.Ent
 
 // StartsNothing reports whether the stop signal begins no stop of the entrypoint's lameduck.
 func (s *stop) StartsNothing() bool {
-	begins := func(start shim.Start) bool { return start.Signal == s.Signal }
-	return s.Signal != 0 && !slices.ContainsFunc(s.Entry.Outline.Starts, begins)
+	return s.Signal != 0 && !slices.Contains(s.Entry.Plan.Starts(), s.Signal)
 }
 
 // Misfit reports whether the server does not finish at what the entrypoint's lameduck sends.
 func (s *stop) Misfit() bool {
-	return !slices.Equal(s.Entry.Outline.Starts[0].Steps, s.Server.Schedule)
+	return !slices.Equal(s.Entry.Plan.FirstSteps(), s.Server.Schedule)
 }

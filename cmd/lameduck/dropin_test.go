@@ -34,7 +34,7 @@ func TestDropinConfig(t *testing.T) {
 		}
 		cfg, err := configAs(name, env, append(args, "--", "command"))
 		given := cfg.Env
-		base.Env, cfg.Env, cfg.Texts = nil, nil, nil
+		base.Env, cfg.Env = nil, nil
 		fields := tables.Differing(base, cfg)
 		slices.Sort(fields)
 		got := strings.Join(fields, " ")

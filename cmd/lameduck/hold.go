@@ -47,14 +47,14 @@ func hold(args, env []string, warnings ...string) int {
 // explain prints what a stop of a run or of a preStop hook would do, and does not start the
 // command.
 func explain(cfg shim.Config, asHook bool) int {
-	outline, err := shim.Review(cfg)
+	p, err := shim.Review(cfg)
 	if err != nil {
 		return failIn(cfg.JSON, err)
 	}
-	for _, w := range outline.Warnings {
+	for _, w := range p.Warnings {
 		shim.Say("warning: "+w, cfg.JSON)
 	}
-	return answer(outline.Explain(asHook))
+	return answer(shim.Explain(p, asHook))
 }
 
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not

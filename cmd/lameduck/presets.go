@@ -44,7 +44,7 @@ func presets(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	if p, known := shim.PresetNamed(name); known {
+	if p := shim.PresetNamed(name); p != nil {
 		return answer(explainPreset(p))
 	}
 	return answer(autoText)

@@ -15,10 +15,6 @@ func (l *Line) Values() shim.Config {
 	for _, u := range l.Unknown {
 		cfg.Warnings = append(cfg.Warnings, u.Error())
 	}
-	cfg.Texts = map[string]string{}
-	for _, g := range l.Given {
-		cfg.Texts[g.Name] = g.Text
-	}
 	if !l.gave("log-level") {
 		cfg.Level = shim.Warn
 	}

@@ -47,7 +47,6 @@ func configOf(args, env []string) string {
 			return "error: " + err.Error()
 		}
 	}
-	cfg.Texts = nil // for messages
 	plain := shim.Config{Command: []string{"x"}, Level: shim.Warn}
 	if len(cfg.Command) == 0 {
 		plain.Command = nil

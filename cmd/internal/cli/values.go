@@ -169,7 +169,7 @@ var otherServers = []string{"thttpd", "none"}
 
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
-	if p, known := shim.PresetNamed(text); known {
+	if p := shim.PresetNamed(text); p != nil {
 		return p.Name, nil
 	}
 	if strings.EqualFold(text, shim.AutoPreset) {

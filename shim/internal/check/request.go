@@ -52,7 +52,9 @@ func ParseRequest(text string) (*Request, error) {
 	if isHTTP {
 		end := strings.IndexAny(rest+"/", "/?")
 		r.Host, r.Path = rest[:end], strings.TrimPrefix(rest[end:], "/")
-		isHTTP = !strings.HasPrefix(r.Host, ":") && parseAddress(&r.target, "", addressOf(r.Host)) == nil
+		host, isLocal := strings.CutPrefix(r.Host, "localhost")
+		isHTTP = isLocal == (host == "" || host[0] == ':') &&
+			(parseAddress(&r.target, "", host) == nil || parseAddress(&r.target, "", host+":80") == nil)
 	}
 	r.Path = "/" + r.Path
 	if !isPlain || !isHTTP && !r.Unix {
@@ -60,17 +62,6 @@ func ParseRequest(text string) (*Request, error) {
 			"(no name is resolved), or unix:/SOCKET/PATH", url)
 	}
 	return r, nil
-}
-
-// addressOf returns the host of a URL as parseAddress takes it.
-func addressOf(host string) string {
-	if host != "" && strings.LastIndexByte(host, ':') <= strings.LastIndexByte(host, ']') {
-		host += ":80"
-	}
-	if port, isLocal := strings.CutPrefix(host, "localhost:"); isLocal {
-		return ":" + port
-	}
-	return host
 }
 
 // Targets returns the addresses to try, in order; none for a Unix socket.

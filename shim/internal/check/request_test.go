@@ -26,6 +26,8 @@ func TestRequest(t *testing.T) {
 		http://127.0.0.1/a b                   |
 		PURGE unix:/run/x                      | PURGE /run/x of localhost at []
 		http://localhost1:80/                  |
+		http://localhost10.0.0.7/              |
+		http://:80/                            |
 		http://example.org/                    |
 		http://user@127.0.0.1/                 |
 		http://127.0.0.1:x/                    |

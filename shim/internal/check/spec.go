@@ -63,8 +63,7 @@ func parseAddress(a *netip.AddrPort, part, text string) error {
 func (s Spec) loops() bool {
 	listen := s.Listen.Addr()
 	for _, target := range s.Targets() {
-		everywhere := !listen.IsValid() || listen == netip.IPv6Unspecified() ||
-			listen == netip.IPv4Unspecified() && target.Addr().Is4()
+		everywhere := !listen.IsValid() || listen.IsUnspecified()
 		if target.Port() == s.Listen.Port() && (everywhere || listen == target.Addr()) {
 			return true
 		}

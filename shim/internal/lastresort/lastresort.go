@@ -49,7 +49,7 @@ func Serve(c Command) (code int) {
 			c.StopAt = time.Time{}
 			processes.Kill(c.Target, c.Stop)
 		}
-		if to, passes := c.Rewrites.Of(s); passes && s != 0 && s != sig.CHLD && s != sig.TERM {
+		if to, _ := c.Rewrites.Of(s); to != 0 && s != sig.CHLD && s != sig.TERM {
 			processes.Kill(c.Target, to)
 		}
 	}

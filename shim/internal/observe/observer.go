@@ -5,6 +5,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -77,7 +78,7 @@ func Open(cfg *Config) *Observer {
 	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
 	initial, err := o.counters()
 	o.opens.begin(initial, err, cfg.Own != nil)
-	if err != nil && o.Name() == SockDiag && o.events.reader == nil {
+	if err != nil && o.Name() == report.SockDiag && o.events.reader == nil {
 		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
 	}
 	return o
@@ -87,15 +88,15 @@ func Open(cfg *Config) *Observer {
 func (o *Observer) Name() string {
 	switch {
 	case o.source.failed != nil:
-		return None
+		return report.NoSource
 	case o.countsDatagrams():
-		return Datagrams
+		return report.Datagrams
 	case o.source.conn == nil:
-		return ProcNet
+		return report.ProcNet
 	case len(o.scope.Ports) == 0:
 		return ""
 	}
-	return SockDiag
+	return report.SockDiag
 }
 
 // countsDatagrams reports whether the container certainly serves over UDP and not over TCP, and

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -32,12 +33,14 @@ func TestObserverFallsBack(t *testing.T) {
 			s.take(trigger.Add(time.Duration(i+1) * time.Second))
 			got := s.snapshot
 			if i < incomplete {
-				if got.Observer != SockDiag || got.Trouble != "" || !got.Incomplete || !got.Requests.Stale || e.closed {
+				isIncomplete := got.Incomplete && got.Requests.Stale
+				if got.Observer != report.SockDiag || got.Trouble != "" || !isIncomplete || e.closed {
 					t.Errorf("%v, sample %d: %+v", err, i, got)
 				}
 				continue
 			}
-			if got.Observer != ProcNet || got.Trouble != "sock_diag: "+err.Error() || !e.closed || s.observer.events.reader != nil {
+			hasClosed := e.closed && s.observer.events.reader == nil
+			if got.Observer != report.ProcNet || got.Trouble != "sock_diag: "+err.Error() || !hasClosed {
 				t.Errorf("%v, sample %d: %s, %s", err, i, got.Observer, got.Trouble)
 			}
 			if got.Open != 1 || got.Accepted != 0 || got.More || !got.Requests.Stale {
@@ -47,7 +50,7 @@ func TestObserverFallsBack(t *testing.T) {
 		s.observer.source.root = "/no/such"
 		s.take(trigger)
 		trouble := "sock_diag: " + err.Error() + `; cannot open "/no/such/net/tcp": no such file or directory`
-		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != None || got.Trouble != trouble {
+		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != report.NoSource || got.Trouble != trouble {
 			t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
 		}
 	}
@@ -69,7 +72,7 @@ func TestObserverReturns(t *testing.T) {
 		}
 		got := s.snapshot
 		found := fmt.Sprintf("%s, %d of %d in flight", got.Observer, got.InFlight, got.Open)
-		isGood := (got.Trouble == "") == (got.Observer == SockDiag)
+		isGood := (got.Trouble == "") == (got.Observer == report.SockDiag)
 		if found != want || got.State != stop.Busy || got.Accepted != 0 || got.More || !isGood {
 			t.Errorf("at %v %s, want %s: %+v", now, found, want, got)
 		}
@@ -97,7 +100,7 @@ func TestObserverReturns(t *testing.T) {
 	for ; now < time.Minute; now += usual.Poll {
 		s.take(trigger.Add(now))
 	}
-	if len(tries) != 4 || s.snapshot.Observer != ProcNet {
+	if len(tries) != 4 || s.snapshot.Observer != report.ProcNet {
 		t.Errorf("%d tries of a source that blocks", len(tries))
 	}
 }
@@ -132,7 +135,7 @@ func TestObserverFailsOnce(t *testing.T) {
 		if fmt.Sprint(got.State, got.Accepted) != sample.Found || got.Requests.Stale != fails {
 			t.Errorf("sample %d: %+v, want %+v", i, got, sample)
 		}
-		if got.Observer != SockDiag || got.Trouble != "" || e.closed {
+		if got.Observer != report.SockDiag || got.Trouble != "" || e.closed {
 			t.Errorf("sample %d: %s, %s", i, got.Observer, got.Trouble)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -107,7 +108,8 @@ func (s *Sampler) run() {
 	defer func() {
 		fault := recover()
 		blind := Snapshot{
-			Began: time.Now(), State: stop.Unobservable, Observer: None, Fault: fault, PathsPresent: s.cfg.WaitGone,
+			Observation: report.Observation{Observer: report.NoSource, PathsPresent: s.cfg.WaitGone},
+			Began:       time.Now(), State: stop.Unobservable, Fault: fault,
 			Trouble: fmt.Sprintf("a fault of lameduck's own, %v; please report it", fault),
 		}
 		if s.cfg.WaitURL != nil {
@@ -209,7 +211,7 @@ func (s *Sampler) take(now time.Time) {
 	next.Trouble = s.observer.source.trouble()
 	next.Asked = s.asker.Figures()
 	switch {
-	case next.Observer != SockDiag: // which alone shows requests
+	case next.Observer != report.SockDiag: // which alone shows requests
 		next.Requests = stop.Requests{Stale: true}
 	case next.Incomplete:
 		next.Requests.Stale = true // nothing new
@@ -217,6 +219,9 @@ func (s *Sampler) take(now time.Time) {
 		next.Requests = stop.Requests{Active: next.Active, AtRisk: next.AtRisk}
 	}
 	next.Scope = s.observer.scope
+	next.ScopeName = string(next.Scope.Method)
+	next.UDPPorts = next.Scope.UDP
+	next.Unseen = next.Scope.Unseen
 	next.LatePorts = s.observer.latePorts
 	next.PathsPresent = nil
 	for _, path := range s.cfg.WaitGone {

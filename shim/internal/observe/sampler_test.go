@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
@@ -74,7 +75,8 @@ func TestStart(t *testing.T) {
 	for i := range 20 {
 		<-woken
 		got := <-out
-		if got.Began.Before(cfg.Start) || !slices.Equal(got.Scope.Ports, []uint16{port}) || got.Observer != SockDiag {
+		isPort := slices.Equal(got.Scope.Ports, []uint16{port})
+		if got.Began.Before(cfg.Start) || !isPort || got.Observer != report.SockDiag {
 			t.Errorf("%+v", got)
 		}
 		if len(woken) > 0 {

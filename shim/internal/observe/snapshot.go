@@ -7,6 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -34,18 +35,9 @@ type Config struct {
 	Wake func() // called after each snapshot is sent
 }
 
-// Values of Snapshot.Observer.
-const (
-	SockDiag = "sock_diag" // sock_diag(7), the best observer
-	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
-	None     = "none"      // no source can be read
-
-	Datagrams = "/proc/net/snmp" // for UDP alone, a counter of the network namespace
-)
-
 // Snapshot is a sample of the traffic, and how it was taken.
 type Snapshot struct {
-	traffic.Sample
+	report.Observation
 	Ledger       *ledger.Sample // that was judged; valid until Continue
 	Fault        any            // of lameduck's own, after which there is no sample
 	Began        time.Time      // when the sample was taken
@@ -54,14 +46,7 @@ type Snapshot struct {
 	State    stop.TrafficState // the consequence for the hold
 	Requests stop.Requests     // the consequence for the search for a lull
 
-	Scope     scope.Scope // the listeners of the container
-	LatePorts scope.Ports // of Scope, those that the server opened since the trigger
-	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
-	Trouble   string      // why Observer is not SockDiag
-
-	Asked        letgo.Figures // the kept connections that were closed
-	CloseTrouble string        // why one could not be closed
-
-	PathsPresent []string // the existing paths of Config.WaitGone
-	URLState     string   // what Config.WaitURL did last, as in "answers 503"; "": nothing to wait for
+	Scope        scope.Scope // the listeners of the container
+	Trouble      string      // why Observer is not the best one
+	CloseTrouble string      // why a kept connection could not be closed
 }

@@ -88,8 +88,6 @@ type Config struct {
 	// Path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable.
 	TerminationLog string   `group:"Report:" of:"run hold watch" type:"log"`
 	Warnings       []string `kong:"-"` // of the caller, logged at the start
-	// The values as the user gave them, by the flags' names, for messages; nil: unknown.
-	Texts map[string]string `kong:"-"`
 
 	// Where health checks are answered; nil: nowhere.
 	Health *check.Spec `group:"Neighbors:" type:"health"`

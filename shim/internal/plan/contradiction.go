@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
-	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // contradiction reports flags that contradict each other, whatever the grace period. A
@@ -20,54 +19,41 @@ func (c *Config) contradiction() error {
 				"%s and %s contradict each other", Flag("count-port", port), Flag("ignore-port", port))
 		}
 	}
-	mapped := map[preset.ExitCode]bool{}
 	for _, m := range c.ExitCodes {
-		key := preset.ExitCode{From: m.From, Stopped: m.Stopped}
-		if mapped[key] {
+		if c.ExitCode(m.From, m.Stopped) != m.To {
 			return fault("exit-code", "keep one", "%s: exit code %d is mapped twice", Flag("exit-code", m), m.From)
 		}
-		mapped[key] = true
 	}
 	step, at, cutOff := c.Schedule.CutOffBy(c.KillAfter)
 	switch {
 	case c.KillAfter > 0 && c.Schedule.Kills():
-		return fault("kill-after", "keep one", "%s: KILL is given twice", c.givenKills())
+		return fault("kill-after", "keep one", "%s: KILL is given twice", c.GivenTimes())
 	case c.KillAfter > 0 && cutOff:
 		return fault("kill-after", "raise --kill-after, or put KILL into the schedule",
-			"%s: KILL comes at %s and %v only at %s", c.givenKills(), c.KillAfter, step, at)
+			"%s: KILL comes at %s and %v only at %s", c.GivenTimes(), c.KillAfter, step, at)
 	case c.Schedule.LoopsWithoutWait():
 		return fault("stop-schedule", "add a wait after forever, as in forever/TERM/5s",
-			"%s repeats without a wait", c.flag("stop-schedule", c.Schedule))
+			"%s repeats without a wait", Flag("stop-schedule", c.Schedule))
 	case c.MaxDelay > 0 && c.longestGiven() > c.MaxDelay:
 		return fault("max-delay", "raise it, or shorten the other",
-			"%s: --max-delay is the longest hold", c.givenTimes())
+			"%s: --max-delay is the longest hold", c.GivenTimes())
 	}
 	return nil
 }
 
-// givenKills spells the two flags that name the time of KILL.
-func (c *Config) givenKills() string {
-	return c.flag("kill-after", c.KillAfter) + " with " + c.flag("stop-schedule", c.Schedule)
-}
-
 // misfit reports times that do not fit into a given grace period, and conditions that no time
 // is left for.
-func (c *Config) misfit(f fit) error {
-	switch {
-	case f.ceiling <= 0 && (len(c.WaitGone) > 0 || c.WaitURL != nil || c.OnStop.Runs()):
-		remedy := report.InWords("give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
-			c.graceFor(time.Second))
-		return fault("grace-period", remedy, "%s leaves no time for the hold that --wait-gone "+
-			"(LAMEDUCK_WAIT_GONE), --wait-url (LAMEDUCK_WAIT_URL) and --on-stop (LAMEDUCK_ON_STOP) need",
-			cmp.Or(c.givenTimes(), "the grace period"))
-	case f.fits || f.assumedFrom != "":
+func (p *Plan) misfit() error {
+	gate, grace := p.Stop.Gate, p.Stop.Grace
+	hasTime := gate.Ceiling > 0 || !gate.WaitGone && !gate.OnStop
+	if hasTime && (p.AssumedFrom != "" || p.fits(grace)) {
 		return nil
 	}
-	needed := c.longestGiven()
-	if c.Until != Elapsed {
+	needed := p.longestGiven()
+	if gate.Conditional() {
 		needed = cmp.Or(needed, time.Second)
 	}
-	return fault(c.longestFlag(), report.InWords("give less, or a grace period of %s", c.graceFor(needed)),
-		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(c.givenTimes(), c.flag("until", c.Until)),
-		c.flag("grace-period", c.GracePeriod), f.left.Truncate(100*time.Millisecond))
+	return fault(p.longestFlag(), quote.InWords("give less, or a grace period of %s", p.GraceFor(needed)),
+		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), "a hold"),
+		Flag("grace-period", grace), max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
 }

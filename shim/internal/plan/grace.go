@@ -3,11 +3,9 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -18,56 +16,40 @@ import (
 // unless a third of the grace period is less.
 const defaultReserve = 10 * time.Second
 
-// fit is how the times of a configuration fit into the grace period.
-type fit struct {
-	grace       time.Duration
-	assumedFrom string        // the orchestrator whose grace period is assumed; "": it was given
-	left        time.Duration // of the grace period, for the hold
-	fits        bool          // the given times do
-	ceiling     time.Duration
+// fits reports whether the given times fit into a grace period.
+func (c *Config) fits(grace time.Duration) bool {
+	left, adaptive := c.ceiling(grace), c.Until != Elapsed
+	return c.GivenTimes() == "" && !adaptive || c.longestGiven() <= left && (left > 0 || !adaptive)
 }
 
-// fit fits the hold, the schedule and the linger into the grace period. An assumed grace period
-// yields to given times.
-func (c *Config) fit() fit {
-	f := fit{grace: c.GracePeriod}
-	if f.grace == 0 {
-		f.grace, f.assumedFrom = assumedGrace(c.Env)
-	}
-	left := c.ceiling(f.grace)
-	adaptive := c.Until != Elapsed
-	f.fits = c.givenTimes() == "" && !adaptive || c.longestGiven() <= left && (left > 0 || !adaptive)
-	f.left = max(left, 0)
-	f.ceiling = f.left
-	if !f.fits && f.assumedFrom != "" {
-		f.ceiling = c.Delay
-		if adaptive {
-			f.ceiling += 2 * cmp.Or(c.QuietFor, defaultQuiet)
+// longestHold returns how long a hold may be. An assumed grace period yields to given times.
+func (c *Config) longestHold(grace time.Duration, isAssumed bool) time.Duration {
+	longest := max(c.ceiling(grace), 0)
+	if isAssumed && !c.fits(grace) {
+		longest = c.Delay
+		if c.Until != Elapsed {
+			longest += 2 * cmp.Or(c.QuietFor, defaultQuiet)
 		}
 	}
-	f.ceiling = cmp.Or(c.MaxDelay, f.ceiling)
-	return f
+	return cmp.Or(c.MaxDelay, longest)
 }
 
 // assumedGrace returns the default grace period of the orchestrator that env gives away,
 // and the orchestrator's name.
 func assumedGrace(env []string) (grace time.Duration, orchestrator string) {
-	switch {
-	case isSet(env, "KUBERNETES_SERVICE_HOST"):
-		return 30 * time.Second, "Kubernetes"
-	case isSet(env, "ECS_CONTAINER_METADATA_URI_V4"):
-		return 30 * time.Second, "ECS"
-	case isSet(env, "NOMAD_ALLOC_ID"):
-		return 5 * time.Second, "Nomad"
+	grace, orchestrator = 10*time.Second, "Docker"
+	for _, entry := range env {
+		switch name, value, _ := strings.Cut(entry, "="); {
+		case value == "":
+		case name == "KUBERNETES_SERVICE_HOST":
+			return 30 * time.Second, "Kubernetes"
+		case name == "ECS_CONTAINER_METADATA_URI_V4":
+			return 30 * time.Second, "ECS"
+		case name == "NOMAD_ALLOC_ID":
+			grace, orchestrator = 5*time.Second, "Nomad"
+		}
 	}
-	return 10 * time.Second, "Docker"
-}
-
-// isSet reports whether an environment has a variable that is not empty.
-func isSet(env []string, name string) bool {
-	return slices.ContainsFunc(env, func(entry string) bool {
-		return len(entry) > len(name)+1 && strings.HasPrefix(entry, name+"=")
-	})
+	return grace, orchestrator
 }
 
 // ceiling returns the longest hold after which the command still has time to stop within
@@ -82,9 +64,9 @@ func (c *Config) ceiling(grace time.Duration) time.Duration {
 	return grace - c.Schedule.InitialWait() - reserve - c.Linger - stop.ReportMargin
 }
 
-// graceFor returns the shortest grace period, in whole seconds, whose ceiling is no
+// GraceFor returns the shortest grace period, in whole seconds, whose ceiling is no
 // shorter than a hold.
-func (c *Config) graceFor(hold time.Duration) time.Duration {
+func (c *Config) GraceFor(hold time.Duration) time.Duration {
 	grace := (hold - c.ceiling(0)).Truncate(time.Second)
 	for c.ceiling(grace) < hold {
 		grace += time.Second
@@ -108,16 +90,8 @@ func (c *Config) longestFlag() string {
 	return "quiet-for"
 }
 
-// flag spells a flag with the value that the user gave, or else with value.
-func (c *Config) flag(name string, value any) string {
-	if text := c.Texts[name]; text != "" {
-		value = quote.Word(text)
-	}
-	return Flag(name, value)
-}
-
-// givenTimes returns the flags that ask for a part of the grace period, "" if no flag does.
-func (c *Config) givenTimes() string {
+// GivenTimes returns the flags that ask for a part of the grace period, "" if no flag does.
+func (c *Config) GivenTimes() string {
 	var flags []string
 	for _, flag := range []struct {
 		name  string
@@ -126,8 +100,8 @@ func (c *Config) givenTimes() string {
 		{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay},
 		{"kill-after", c.KillAfter}, {"linger", c.Linger}, {"stop-schedule", c.Schedule},
 	} {
-		if value := flag.value.String(); value != "" && value != "0s" {
-			flags = append(flags, c.flag(flag.name, value))
+		if text := flag.value.String(); text != "" && text != "0s" {
+			flags = append(flags, Flag(flag.name, flag.value))
 		}
 	}
 	return strings.Join(flags, " with ")

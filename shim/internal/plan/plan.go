@@ -8,7 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
-	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -27,6 +27,10 @@ type Place struct {
 	PID1     bool // lameduck is PID 1, so all processes of the PID namespace are the command's
 	Hook     bool // a preStop hook holds beside PID 1
 
+	// The known server that the command is; nil: that of a preset's name. Of a plan it is nameless if the
+	// command is none, or not known yet.
+	Server *preset.Preset
+
 	// Uncatchable returns why a signal never reaches lameduck, "" if it does.
 	Uncatchable func(sig.Signal) string
 }
@@ -35,41 +39,53 @@ type Place struct {
 type Plan struct {
 	Config // as given, with the exit codes of the server
 	Place
-	Server *preset.Preset // the known server that the command is; nil: none, or unknown as yet
 
-	Stop     stop.Config
-	Traffic  traffic.Config
-	Letgo    letgo.Config
-	Terms    report.Terms
-	Warnings []string // those of Config first
+	Stop        stop.Config
+	Traffic     traffic.Config
+	Letgo       letgo.Config
+	AssumedFrom string   // the orchestrator whose grace period is assumed: "Kubernetes"; "": it was given
+	GraceCaveat string   // why the assumed one is too short; "": it is long enough
+	Warnings    []string // those of Config first
 }
 
-// New makes the plan of c. Which server the command is, if that is to be found (preset.Auto), is
-// not known yet; see Recognized.
-func New(c *Config, at Place) (*Plan, error) {
-	named, _ := preset.Named(c.Preset)
-	return c.plan(at, named)
+// Review makes the plan of c for people, wherever they look at it. If the server is to be found, it is
+// the one that the command probably is.
+func Review(c *Config) (*Plan, error) {
+	p, err := New(c, Place{PID1: true, Uncatchable: sig.Uncatchable})
+	if likely := preset.MatchCommand(c.Command); err == nil && c.Preset == preset.Auto && likely != nil {
+		return p.Recognized(likely)
+	}
+	return p, err
 }
 
 // Recognized returns the plan for a command that has been recognized as a known server.
 func (p *Plan) Recognized(server *preset.Preset) (*Plan, error) {
-	return p.Config.plan(p.Place, server)
+	at := p.Place
+	at.Server = server
+	return New(&p.Config, at)
 }
 
-// plan makes the plan for a server, which is nil if the server is unknown.
+// New makes the plan of c. Which server the command is, if that is to be found (preset.Auto), is
+// not known yet; see Recognized.
 //
 // PID 1 does no job control: PID 1 belongs to no shell's job, and no signal of its own PID
 // namespace can stop PID 1. A STOP to itself would only discard a pending CONT.
-func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
-	f := c.fit()
+func New(c *Config, at Place) (*Plan, error) {
+	at.Server = cmp.Or(at.Server, preset.Named(c.Preset), &preset.Preset{})
+	grace, assumedFrom := c.GracePeriod, ""
+	if grace == 0 {
+		grace, assumedFrom = assumedGrace(c.Env)
+	}
+	longest := c.longestHold(grace, assumedFrom != "")
+	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, longest/2))
 	stops := c.Schedule != nil || c.KillAfter > 0 || c.Preset != ""
 	p := &Plan{
-		Config: *c,
-		Place:  at,
-		Server: server,
+		Config:      *c,
+		Place:       at,
+		AssumedFrom: assumedFrom,
 		Stop: stop.Config{
-			Gate:                c.gate(f.ceiling),
-			Grace:               f.grace,
+			Gate:                c.gate(longest),
+			Grace:               grace,
 			Linger:              c.Linger,
 			AwaitWork:           !c.LingerGiven && !at.Hook,
 			Schedule:            c.Schedule,
@@ -83,24 +99,27 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !at.PID1,
 			TermGroup:           c.TermGroup,
 		},
-		Traffic: c.traffic(f.ceiling),
+		Traffic: traffic.Config{ // of a hold that is not adaptive, for the report
+			QuietFor:    quietFor,
+			MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
+			Poll:        min(max(quietFor/12, 10*time.Millisecond), time.Second),
+			IgnorePorts: c.IgnorePorts,
+			IgnorePeers: c.IgnorePeers,
+			Probes:      c.Probes,
+			Until:       c.Until,
+		},
+		Letgo: letgo.Config{QuietFor: quietFor, CloseIdle: c.CloseIdle, Goaway: slices.Clone(c.Goaway)},
 	}
-	p.Letgo = c.letgo(p.Traffic.QuietFor)
+	if c.CloseIdle {
+		p.Letgo.Goaway = append(p.Letgo.Goaway, letgo.Auto)
+	}
+	p.ExitCodes = slices.Concat(c.ExitCodes, at.Server.Exit)
 	if err := p.signals(); err != nil {
 		return nil, err
 	}
-	known := cmp.Or(server, &preset.Preset{})
-	p.ExitCodes = slices.Concat(c.ExitCodes, known.Exit)
-	p.Terms = report.Terms{
-		Config: &p.Stop, TrafficConfig: &p.Traffic, LetgoConfig: &p.Letgo, Hook: at.Hook, WaitGone: c.WaitGone,
-		GraceAssumed: f.assumedFrom != "", AssumedFrom: f.assumedFrom, GraceCaveat: p.graceCaveat(f),
-		GraceFor: c.graceFor, Server: known,
-	}
-	if c.WaitURL != nil {
-		p.Terms.WaitURL = c.WaitURL.URL
-	}
-	p.Warnings = p.warnings(f)
-	if err := cmp.Or(c.contradiction(), c.misfit(f), p.tell()); err != nil {
+	p.GraceCaveat = p.graceCaveat()
+	p.Warnings = p.warnings()
+	if err := cmp.Or(c.contradiction(), p.misfit(), p.tell()); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -118,32 +137,44 @@ func (p *Plan) signals() error {
 			return fault("rewrite", why,
 				"%s: cannot rewrite %v, which never reaches lameduck", Flag("rewrite", r), r.From)
 		}
-		if err := s.Rewrites.Add(r); err != nil {
-			return fault("rewrite", "", "%s: %v", Flag("rewrite", r), err)
+		if _, twice := s.Rewrites.Of(r.From); twice {
+			return fault("rewrite", "keep one", "%s: %v is rewritten twice", Flag("rewrite", r), r.From)
 		}
+		s.Rewrites = append(s.Rewrites, r)
 	}
 	for _, given := range p.StopSignals {
 		if why := p.Uncatchable(given); why != "" {
 			return fault("stop-signal", why, "%s never reaches lameduck", Flag("stop-signal", given))
 		}
 	}
-	s.StopSignals = sig.SetOf(p.StopSignals...).With(sig.TERM)
-	to, passes := s.Rewrites.Of(sig.TERM)
-	if passes && to != sig.INT && p.Uncatchable(to) == "" {
+	s.StopSignals = sig.SetOf(p.StopSignals...).With(sig.TERM) | sig.SetOf(p.Server.StopSignals...)
+	s.Preset = p.Server.Schedule
+	to, _ := s.Rewrites.Of(sig.TERM)
+	if to != 0 && to != sig.INT && p.Uncatchable(to) == "" {
 		s.StopSignals = s.StopSignals.With(to)
-	}
-	if p.Server != nil {
-		s.StopSignals |= sig.SetOf(p.Server.StopSignals...)
-		s.Preset = p.Server.Schedule
 	}
 	if p.Terminal {
 		s.StopSignals = s.StopSignals.Without(sig.SetOf(sig.WINCH))
 	}
-	for internal := range sig.Internal.Without(s.Rewrites.Given() | s.StopSignals).All {
-		_ = s.Rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
+	for internal := range sig.Internal.Without(s.StopSignals).All {
+		s.Rewrites = append(s.Rewrites, Rewrite{From: internal}) // unless it is rewritten
 	}
 	return nil
 }
+
+// Starts returns the signals that begin a stop, TERM first.
+func (p *Plan) Starts() (list []sig.Signal) {
+	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
+	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
+		if to, _ := p.Stop.Rewrites.Of(s); to != 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// FirstSteps returns the steps after the hold that the first of Starts begins.
+func (p *Plan) FirstSteps() stop.Schedule { return p.Stop.ScheduleFor(p.Starts()[0]) }
 
 // gate returns the gate of a hold with a ceiling.
 func (c *Config) gate(ceiling time.Duration) stop.Gate {
@@ -153,39 +184,17 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 	}
 	return stop.Gate{
 		Floor: c.Delay, Ceiling: ceiling, UnseenFloor: min(unseenFloor, ceiling),
-		Until: c.Until, WaitGone: len(c.WaitGone) > 0 || c.WaitURL != nil, OnStop: c.OnStop.Runs(),
+		Until:    c.Until,
+		WaitGone: len(c.WaitGone) > 0 || c.WaitURL != nil,
+		OnStop:   len(c.OnStop.Command) > 0 || c.OnStop.Request != nil,
 	}
-}
-
-// traffic returns how to judge the traffic of a hold with a ceiling. For a hold that is not
-// adaptive the traffic's summary explains whether it is quiet.
-func (c *Config) traffic(ceiling time.Duration) traffic.Config {
-	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, ceiling/2))
-	return traffic.Config{
-		QuietFor:    quietFor,
-		MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
-		Poll:        min(max(quietFor/12, 10*time.Millisecond), time.Second),
-		IgnorePorts: c.IgnorePorts,
-		IgnorePeers: c.IgnorePeers,
-		Probes:      c.Probes,
-		Until:       c.Until,
-	}
-}
-
-// letgo returns on which connections clients are asked to choose again.
-func (c *Config) letgo(quietFor time.Duration) letgo.Config {
-	goaway := slices.Clone(c.Goaway)
-	if c.CloseIdle {
-		goaway = append(goaway, letgo.Auto)
-	}
-	return letgo.Config{QuietFor: quietFor, CloseIdle: c.CloseIdle, Goaway: goaway}
 }
 
 // ExitCode returns the exit code to report for the command's own. stopped says that a stop signal came.
 // What is only for a stop goes before what is for every exit, and what was given before the preset's.
-func (p *Plan) ExitCode(code int, stopped bool) int {
+func (c *Config) ExitCode(code int, stopped bool) int {
 	for _, onlyStopped := range []bool{true, false} {
-		for _, m := range p.ExitCodes {
+		for _, m := range c.ExitCodes {
 			if m.From == code && m.Stopped == onlyStopped && (stopped || !onlyStopped) {
 				return m.To
 			}
@@ -208,9 +217,7 @@ func (e *FlagError) Error() string {
 	return e.Err.Error() + ": " + e.Remedy
 }
 
-func (e *FlagError) Unwrap() error { return e.Err }
-
-// fault returns a FlagError. The format is that of report.InWords.
+// fault returns a FlagError. The format is that of quote.InWords.
 func fault(flag, remedy, format string, args ...any) error {
-	return &FlagError{flag, errors.New(report.InWords(format, args...)), remedy}
+	return &FlagError{flag, errors.New(quote.InWords(format, args...)), remedy}
 }

@@ -60,14 +60,14 @@ func describe(p *plan.Plan) string {
 			g.UnseenFloor, p.Traffic.Until, p.Traffic.QuietFor, p.Traffic.MaxSilence)
 	}
 	text += fmt.Sprintf("; grace %v", p.Stop.Grace)
-	if p.Terms.GraceAssumed {
+	if p.AssumedFrom != "" {
 		text += " assumed"
 	}
 	text += fmt.Sprint("; on ", slices.Collect(p.Stop.StopSignals.All))
 	if warned := strings.Join(p.Warnings[1:], "; "); warned != "" {
 		text += "; warns: " + warned
-		if !strings.HasSuffix(warned, p.Terms.GraceCaveat) {
-			text += "; caveat: " + p.Terms.GraceCaveat
+		if !strings.HasSuffix(warned, p.GraceCaveat) {
+			text += "; caveat: " + p.GraceCaveat
 		}
 	}
 	return text

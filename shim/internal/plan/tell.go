@@ -16,9 +16,6 @@ type OnStop struct {
 	Request *check.Request // to send
 }
 
-// Runs reports whether a hold waits for its end.
-func (o *OnStop) Runs() bool { return len(o.Command) > 0 || o.Request != nil }
-
 // ending are the signals by which programs end whatever their preset.
 var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 
@@ -27,16 +24,16 @@ var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
 // a warning says so, since the command runs by then.
 func (p *Plan) tell() error {
 	s := p.OnStop.Signal
-	sends := func(steps stop.Schedule) bool { return slices.Contains(steps, stop.Step{Signal: s}) }
-	ends := ending.Has(s) || sends(p.Stop.Preset)
-	for _, start := range p.starts() {
-		ends = ends || sends(start.Steps)
+	steps := slices.Clone(p.Stop.Preset)
+	for _, start := range p.Starts() {
+		steps = append(steps, p.Stop.ScheduleFor(start)...)
 	}
+	ends := ending.Has(s) || slices.Contains(steps, stop.Step{Signal: s})
 	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
 	switch {
 	case s == 0 || !ends:
 		p.Stop.Tell = s
-	case p.Config.Preset == preset.Auto && p.Server != nil: // New has found no conflict without the server
+	case p.Preset == preset.Auto && p.Server.Name != "": // New has found no conflict without the server
 		p.Warnings = append(p.Warnings, Flag("on-stop", s)+" is not sent, since it stops "+p.Server.Name+": "+remedy)
 	default:
 		return fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", s))
@@ -44,8 +41,8 @@ func (p *Plan) tell() error {
 	return nil
 }
 
-// Told names the process that gets the signal of --on-stop.
-func (p *Plan) Told() string {
+// Recipient names the process that gets the signal of --on-stop.
+func (p *Plan) Recipient() string {
 	switch {
 	case p.Hook:
 		return "PID 1"

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -47,5 +48,8 @@ func Variable(flag string) string {
 // Flag spells a flag with its value for a message: --delay=5 (LAMEDUCK_DELAY). The user may
 // have given the variable, and under the name of another init can give nothing else.
 func Flag(name string, value any) string {
+	if d, isDuration := value.(time.Duration); isDuration {
+		value = d.Seconds()
+	}
 	return fmt.Sprintf("--%s=%v (%s)", name, value, Variable(name))
 }

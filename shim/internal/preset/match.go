@@ -22,12 +22,8 @@ func Match(exe string, argv []string) *Preset {
 	firstWord, _, _ := strings.Cut(argv[0], " ")
 	title := programName(strings.TrimSuffix(firstWord, ":"))
 	for _, name := range []string{file, title} {
-		if slices.Contains(interpreters, name) {
-			script := scriptOf(name, argv)
-			if script != "" {
-				return ofProgram(script)
-			}
-			break
+		if script := scriptOf(name, argv); script != "" {
+			return ofProgram(script)
 		}
 	}
 	return cmp.Or(ofProgram(file), ofProgram(title))
@@ -48,56 +44,38 @@ func MatchCommand(command []string) *Preset {
 // programName returns the base name of a path. A version at the end of the name is cut
 // off unless a preset lists the name with the version.
 func programName(file string) string {
-	if file == "" {
-		return ""
-	}
-	name := path.Base(file)
+	name := path.Base(file) // "." if there is none
 	if ofProgram(name) != nil {
 		return name
 	}
 	return strings.TrimRight(name, "0123456789.-")
 }
 
-// interpreters are programs that are known by what they run.
-var interpreters = []string{"python", "ruby", "java", "beam.smp", "pypy"}
-
 // scriptOf returns the name of the script or module that an interpreter runs, or "" if
-// the command line does not name any.
+// the command line does not name any, or the program is none.
 func scriptOf(interpreter string, argv []string) string {
 	line := "\x00" + strings.Join(argv, "\x00") + "\x00"
 	started := func(words string) bool { return strings.Contains(line, "\x00"+words) }
+	// The options that a value follows, of those that are known by their scripts.
+	valued := map[string]string{"python": "-W -X", "pypy": "-W -X", "ruby": "-I -r -C -E"}[interpreter]
 	switch {
 	case interpreter == "java" && started("org.apache.catalina.startup."):
 		return "tomcat"
 	case interpreter == "beam.smp" && (started("-s\x00rabbit\x00") || started("rabbitmq_prelaunch")):
 		return "rabbitmq-server"
-	case interpreter == "java" || interpreter == "beam.smp":
+	case valued == "":
 		return ""
 	}
-	args := argv[1:]
-	for i, arg := range args {
-		next := args[i+1:]
+	for i, arg := range argv[1:] {
+		before := argv[i]
 		switch {
-		case interpreter != "ruby" && arg == "-m" && len(next) > 0:
-			module, _, _ := strings.Cut(next[0], ".")
+		case before == "-m":
+			module, _, _ := strings.Cut(arg, ".")
 			return module
-		case arg == "-c" || arg == "-e": // the program itself instead of a script
-			return ""
-		case arg == "exec" && i > 0 && programName(args[i-1]) == "bundle" && len(next) > 0:
-			return programName(next[0])
-		case strings.HasPrefix(arg, "-") || i > 0 && takesValue(interpreter, args[i-1]) || programName(arg) == "bundle":
-		default:
+		case strings.HasPrefix(arg, "-") || slices.Contains(strings.Fields(valued), before):
+		case programName(arg) != "bundle" && arg != "exec":
 			return programName(arg)
 		}
 	}
 	return ""
-}
-
-// takesValue reports whether the word after an interpreter's option is the option's
-// value.
-func takesValue(interpreter, option string) bool {
-	if interpreter == "ruby" {
-		return option == "-I" || option == "-r" || option == "-C" || option == "-E"
-	}
-	return option == "-W" || option == "-X"
 }

@@ -57,33 +57,30 @@ func (m ExitCode) String() string {
 	return text
 }
 
-// All returns the presets in the order of the documentation.
-func All() []Preset { return slices.Clone(table()) }
-
-// Named returns the preset with a name or an alias, in any case.
-func Named(name string) (*Preset, bool) {
+// Named returns the preset with a name or an alias, in any case, or nil.
+func Named(name string) *Preset {
 	if name == "" { // which leaves the table unread at most starts
-		return nil, false
+		return nil
 	}
 	name = strings.ToLower(name)
-	for i := range table() {
-		p := &table()[i]
+	for i := range All() {
+		p := &All()[i]
 		if p.Name == name || slices.Contains(p.Aliases, name) {
-			return p, true
+			return p
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // Stops reports whether any preset names a signal that begins a stop, beside TERM.
 func Stops(s sig.Signal) bool {
-	return s != 0 && slices.ContainsFunc(table(), func(p Preset) bool { return slices.Contains(p.StopSignals, s) })
+	return s != 0 && slices.ContainsFunc(All(), func(p Preset) bool { return slices.Contains(p.StopSignals, s) })
 }
 
 // ofProgram returns the preset of a program's base name, or nil.
 func ofProgram(program string) *Preset {
-	for i := range table() {
-		if p := &table()[i]; slices.Contains(p.Programs, program) {
+	for i := range All() {
+		if p := &All()[i]; slices.Contains(p.Programs, program) {
 			return p
 		}
 	}

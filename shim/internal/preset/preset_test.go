@@ -27,7 +27,7 @@ func TestPresetTable(t *testing.T) {
 	for _, p := range All() {
 		for _, name := range append(p.Aliases, p.Name) {
 			own(p, "name "+name)
-			if got, ok := Named(strings.ToUpper(name)); !ok || got.Name != p.Name {
+			if got := Named(strings.ToUpper(name)); got == nil || got.Name != p.Name {
 				t.Errorf("%q finds %v", name, got)
 			}
 		}
@@ -41,7 +41,7 @@ func TestPresetTable(t *testing.T) {
 			t.Errorf("%s: no line of a table", p.Name)
 		}
 	}
-	if p, ok := Named("nginy"); ok {
+	if p := Named("nginy"); p != nil {
 		t.Errorf("nginy finds %v", p)
 	}
 }

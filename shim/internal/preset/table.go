@@ -15,8 +15,9 @@ import (
 //go:embed presets.txt
 var text string
 
-// table returns the presets. The first call reads them: most runs do without a preset.
-var table = sync.OnceValue(func() (list []Preset) {
+// All returns the presets in the order of the documentation. The first call reads them: most runs do
+// without a preset.
+var All = sync.OnceValue(func() (list []Preset) {
 	for block := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n\n") {
 		var p Preset
 		for line := range strings.SplitSeq(block, "\n") {

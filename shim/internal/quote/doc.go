@@ -4,5 +4,5 @@
 // the text on a screen (Trojan Source), and bytes that are not UTF-8.
 //
 // Line is applied to all text that lameduck prints, next to the output. Word and Words
-// are applied to values, where a reader must see the end of a value.
+// are applied to values, where a reader must see the end of a value. InWords spells durations.
 package quote

@@ -1,10 +1,10 @@
 package quote
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -24,12 +24,8 @@ func Line(text string) string {
 // isPrintable reports whether text is UTF-8 without unprintable characters (see
 // strconv.IsPrint). The only printable space is the ASCII space.
 func isPrintable(text string) bool {
-	for _, r := range text {
-		if !strconv.IsPrint(r) {
-			return false
-		}
-	}
-	return utf8.ValidString(text)
+	isOther := func(r rune) bool { return !strconv.IsPrint(r) }
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, isOther)
 }
 
 // Cut returns text if it has n bytes or fewer, else its first n bytes or fewer: no character
@@ -47,7 +43,7 @@ func Cut(text string, n int) string {
 // Word returns a value unchanged if a reader sees where the value ends, else quoted as
 // a Go string.
 func Word(value string) string {
-	if isPrintable(value) && !strings.ContainsAny(value, " \"'`\\") {
+	if value != "" && isPrintable(value) && !strings.ContainsAny(value, " \"'`\\") {
 		return value
 	}
 	return strconv.Quote(value)
@@ -57,7 +53,7 @@ func Word(value string) string {
 func Words(values []string) string {
 	var words []string
 	for _, value := range values {
-		words = append(words, cmp.Or(Word(value), `""`))
+		words = append(words, Word(value))
 	}
 	return strings.Join(words, " ")
 }
@@ -81,4 +77,19 @@ func JSON(encoded []byte) string {
 		}
 	}
 	return b.String()
+}
+
+// InWords is fmt.Sprintf with configured and derived durations in seconds, for people: "2 s",
+// "2.83 s", "0.125 s".
+func InWords(format string, args ...any) string {
+	for i, arg := range args {
+		d, isDuration := arg.(time.Duration)
+		if d > time.Second {
+			d = d.Round(10 * time.Millisecond)
+		}
+		if isDuration {
+			args[i] = fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
-	"github.com/lameduck-init/lameduck/shim/internal/letgo"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -39,16 +40,13 @@ func at(after float64) time.Time {
 // --grace-period=30, that ended quiet after 9.3 s.
 func newStop() *Stop {
 	s := &Stop{
-		Terms: Terms{
-			Config: &stop.Config{
+		Plan: &plan.Plan{
+			Place: plan.Place{Server: &preset.Preset{}},
+			Stop: stop.Config{
 				Gate:  stop.Gate{Floor: 2 * time.Second, Ceiling: 15 * time.Second, Until: stop.Quiet},
 				Grace: 30 * time.Second,
 			},
-			Server:        &preset.Preset{},
-			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
-			LetgoConfig:   &letgo.Config{},
-			AssumedFrom:   "Kubernetes",
-			GraceFor:      func(hold time.Duration) time.Duration { return hold + 11*time.Second },
+			Traffic: traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
 		},
 		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: trigger, Steps: stop.Schedule{{Signal: sig.TERM}}},
 		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Sample: traffic.Sample{
@@ -72,7 +70,7 @@ func (s *Stop) end(reason stop.Reason, held float64) {
 var words = map[string]string{
 	"hook":  "Hook; Trigger=zero; Steps=zero; Sent=zero; ExitedAt=zero",
 	"runs":  "ExitedAt=zero; Now=$",                                // and holds, if the hold has not ended
-	"delay": "Gate=zero; Gate.Floor=$s; end elapsed $",             // a plain one, which has passed
+	"delay": "Stop.Gate=zero; Stop.Gate.Floor=$s; end elapsed $",   // a plain one, which has passed
 	"kept":  "traffic bytes 8080; InHold.Open=30; InHold.InUse=24", // clients use connections that they keep
 }
 
@@ -116,8 +114,8 @@ func (s *Stop) change(steps string) {
 // set sets a field: "InHold.Open=3". Times are seconds after the trigger.
 func set(target any, step string) {
 	path, text, _ := strings.Cut(step, "=")
-	if !tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, moment, netip.ParseAddr, errors.New,
-		worker, probes, end) {
+	if !tables.Set(target, path, text, sig.Parse, stop.ParseSchedule, check.ParseRequest, moment, netip.ParseAddr,
+		errors.New, worker, probes, end) {
 		panic(step)
 	}
 }

@@ -14,18 +14,18 @@ import (
 // was traffic. --wait-gone, --wait-url and --on-stop come before traffic that had been silent for
 // long enough.
 func (s *Stop) prolonged() (words string, by traffic.Cause) {
-	floor, held := s.Gate.Floor, s.after(s.endedAt())
+	floor, held := s.Stop.Gate.Floor, s.after(s.endedAt())
 	if held <= floor || s.Ended == stop.NoProgress {
 		return "", by
 	}
 	c := &s.InHold.Cause
 	required := floor // for the traffic
-	if s.Gate.Adaptive() {
-		required = max(floor, max(s.after(c.At), 0)+s.TrafficConfig.QuietFor)
+	if s.Stop.Gate.Adaptive() {
+		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
 	otherLasted := held >= required+time.Second // samples are up to a second apart
 	onStopUntil := s.OnStopUntil
-	if s.Gate.OnStop && s.Ended == "" {
+	if s.Stop.Gate.OnStop && s.Ended == "" {
 		onStopUntil = cmp.Or(onStopUntil, s.Now)
 	}
 	onStopLasted := s.endedAt().Sub(onStopUntil).Abs() < time.Second
@@ -33,19 +33,21 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))
 	}
-	others.put(s.WaitURL != "", pathWord(s.WaitURL))
+	if s.WaitURL != nil {
+		others = append(others, pathWord(s.WaitURL.URL))
+	}
 	switch {
 	case s.InHold.URLState != "":
-		words = InWords("%s, which %s", pathWord(s.WaitURL), s.InHold.URLState)
+		words = InWords("%s, which %s", others[len(others)-1], s.InHold.URLState)
 	case len(s.InHold.PathsPresent) > 0:
 		words = pathWord(s.InHold.PathsPresent[0])
 	case otherLasted && onStopLasted:
 		words = InWords("--on-stop, which ran until +%s", s.when(onStopUntil))
 	case otherLasted && len(others) > 0:
 		words = quote.Cut(strings.Join(others, " or "), 500)
-	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
-	case required == floor || c.Kind == traffic.NoCause:
-	case s.InHold.Datagrams:
+	case required == floor || c.Kind == traffic.NoCause,
+		c.Kind == traffic.Probe && s.Traffic.Probes == traffic.IgnoreProbes: // until it was recognized
+	case s.InHold.Observer == Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
 	case s.InHold.sees():
 		sentence := byTraffic[c.Kind]

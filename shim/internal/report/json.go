@@ -44,7 +44,7 @@ func OrNull[T comparable](value T) any {
 func (s *Stop) Figures() Fields {
 	o := &s.InHold
 	sees := o.sees()
-	closes, notifies := sees && s.LetgoConfig.CloseIdle, sees && len(s.LetgoConfig.Goaway) > 0
+	closes, notifies := sees && s.Letgo.CloseIdle, sees && len(s.Letgo.Goaway) > 0
 	hasExited, signal := !s.ExitedAt.IsZero(), s.Exit.Signal
 	sent := []Fields{}
 	for _, one := range s.Sent {
@@ -56,11 +56,11 @@ func (s *Stop) Figures() Fields {
 		"trigger", s.trigger(), // a signal, or "hold"
 		"held_ms", s.ms(s.endedAt()),
 		"ended", OrNull(string(s.Ended)),
-		"floor_ms", s.Gate.Floor.Milliseconds(),
-		"ceiling_ms", s.Gate.MaxHold().Milliseconds(),
+		"floor_ms", s.Stop.Gate.Floor.Milliseconds(),
+		"ceiling_ms", s.Stop.Gate.MaxHold().Milliseconds(),
 		"accepted", Known(sees, o.Accepted),
 		"last_new_ms", Known(sees && s.after(o.LastNew) > 0, s.ms(o.LastNew)),
-		"last_byte_ms", Known((sees || o.Datagrams) && s.after(o.LastByte) > 0, s.ms(o.LastByte)),
+		"last_byte_ms", Known((sees || o.Observer == Datagrams) && s.after(o.LastByte) > 0, s.ms(o.LastByte)),
 		"open", Known(sees, o.Open),
 		"in_flight", Known(sees, s.inFlight()),
 		"streams", Known(sees, o.Streams), // at the end of the hold, as all before
@@ -77,7 +77,7 @@ func (s *Stop) Figures() Fields {
 		"waited_for", s.inFigures(waited), // processes that the command left behind, at work
 		"left", s.inFigures(atWork), // those that had not ended
 		"grace_used_ms", s.ms(s.Now),
-		"grace_assumed", s.GraceAssumed,
+		"grace_assumed", s.AssumedFrom != "",
 		"observer", OrNull(o.Observer),
 		"scope", Known(sees, OrNull(o.ScopeName)),
 		"prolonged_by", OrNull(words),

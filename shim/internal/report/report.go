@@ -8,49 +8,41 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Terms are the parts of the configuration that a report refers to.
-type Terms struct {
-	*stop.Config
-	TrafficConfig *traffic.Config
-	LetgoConfig   *letgo.Config
-	Hook          bool                                   // a preStop hook holds beside PID 1
-	WaitGone      []string                               // the paths of --wait-gone
-	WaitURL       string                                 // of --wait-url; "": none
-	GraceAssumed  bool                                   // the grace period was not given
-	AssumedFrom   string                                 // where the assumed grace period comes from: "Kubernetes"
-	GraceFor      func(hold time.Duration) time.Duration // the grace period that is enough for a hold
-	GraceCaveat   string                                 // why the grace period may be too short; "": long enough
-	Server        *preset.Preset                         // of the command; nameless: unknown
-}
-
-// Observation is the result of one sample of the traffic. The zero value shows nothing.
+// Observation is what a sample of the traffic shows; package observe fills it in. The zero value shows
+// nothing.
 type Observation struct {
 	traffic.Sample
-	Asked           letgo.Figures
-	Observer        string   // the source of the samples; "": no TCP port counts
-	Blind           bool     // no source was left
-	InFlightUnknown bool     // the source does not show requests in flight
-	ScopeName       string   // how the listeners were found, as JSON has it
-	UDPPorts        []uint16 // ports on which the container receives UDP
-	Datagrams       bool     // those that the network namespace receives are the traffic
-	LatePorts       []uint16 // ports opened by the container since the trigger
-	Unseen          []string // where else the container serves and cannot be observed, in words
-	PathsPresent    []string // existing paths of --wait-gone
-	URLState        string   // what WaitURL did last, as in "answers 503"; "": it is not waited for
+	Asked        letgo.Figures // the kept connections that were closed
+	Observer     string        // the source of the sample; "": no TCP port counts
+	ScopeName    string        // how the listeners were found, as JSON has it
+	UDPPorts     []uint16      // ports on which the container receives UDP
+	LatePorts    []uint16      // ports opened by the container since the trigger
+	Unseen       []string      // where else the container serves and cannot be observed, in words
+	PathsPresent []string      // existing paths of --wait-gone
+	URLState     string        // what --wait-url did last, as in "answers 503"; "": it is not waited for
 }
 
+// Values of Observation.Observer.
+const (
+	SockDiag = "sock_diag" // sock_diag(7), the best observer
+	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
+	NoSource = "none"      // no source can be read
+
+	Datagrams = "/proc/net/snmp" // for UDP alone, a counter of the network namespace
+)
+
 // sees reports whether a source showed connections.
-func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind && !o.Datagrams }
+func (o *Observation) sees() bool { return o.Observer == SockDiag || o.Observer == ProcNet }
 
 // Stop is all that is known about a stop at the moment Now.
 type Stop struct {
-	Terms
+	*plan.Plan
 	stop.Record
 	Now          time.Time
 	InHold       Observation // from the last sample before the stop signal was sent
@@ -73,41 +65,43 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
-	hold, holds := s.Hold(string(s.Gate.Until)), s.Gate.Holds()
+	course, holds := s.hold(string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
 	if len(s.Steps) > 0 {
-		hold = InWords("%s, then %v", hold, s.Steps)
+		course = InWords("%s, then %v", course, s.Steps)
 	}
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
-	p.add(holds, "holding %s", hold)
+	p.add(holds, "holding %s", course)
 	p.add(!holds, "no hold; now %v", s.Steps)
 	p.put(s.Hook, "TERM ends the wait")
 	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
-	p.add(s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional(),
-		"grace period assumed: %s, as in %s", s.Grace, s.AssumedFrom)
+	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && s.Stop.Gate.Conditional(),
+		"grace period assumed: %s, as in %s", s.Stop.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
-// Hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
+// hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
 // traffic, in words.
-func (t *Terms) Hold(condition string) string {
+func (s *Stop) hold(condition string) string {
 	until := phrases{}
 	until.put(condition != "", condition)
-	for _, path := range t.WaitGone {
-		until.add(true, "%s is gone", pathWord(path))
+	for _, path := range s.WaitGone {
+		until.say("%s is gone", pathWord(path))
 	}
-	until.add(t.WaitURL != "", "%s answers 200", t.WaitURL)
-	until.add(t.Gate.OnStop, "--on-stop has ended")
-	floor, ceiling := t.Gate.Floor, t.Gate.Ceiling
+	if s.WaitURL != nil {
+		until.say("%s answers 200", s.WaitURL.URL)
+	}
+	gate := &s.Stop.Gate
+	until.put(gate.OnStop, "--on-stop has ended")
 	switch text := strings.Join(until, " and "); {
 	case text == "":
-		return InWords("%s", floor)
-	case floor == 0:
-		return InWords("up to %s until %s", ceiling, text)
+		return InWords("%s", gate.Floor)
+	case gate.Floor == 0:
+		return InWords("up to %s until %s", gate.Ceiling, text)
 	default:
-		return InWords("%s to %s until %s", floor, ceiling, text)
+		return InWords("%s to %s until %s", gate.Floor, gate.Ceiling, text)
 	}
 }
 
@@ -123,7 +117,7 @@ func (s *Stop) Conclusion() []string {
 		outcome = InWords(atTime, outcome, s.when(s.Now))
 	}
 	if hasExited || s.Hook {
-		outcome = ofGrace(outcome, s.Grace, s.GraceAssumed)
+		outcome = ofGrace(outcome, s.Stop.Grace, s.AssumedFrom != "")
 	}
 	if risk := s.atRisk(); len(risk) > 0 {
 		outcome = strings.Join(risk, ", ") + ": " + outcome
@@ -160,7 +154,7 @@ func (s *Stop) Late() []string {
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
-	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Grace, s.GraceAssumed)
+	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "")
 	if s.Latest.sees() {
 		outcome = InWords("%s, %d in flight", outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
@@ -192,42 +186,42 @@ func (s *Stop) trigger() string {
 // that the hold has given up on is not in flight.
 func (s *Stop) atRisk() (p phrases) {
 	o := &s.InHold
+	datagrams := o.Observer == Datagrams
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
-		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
+		unknown := inFlight == 0 && o.Observer == ProcNet && o.Open > 0
 		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
-		open, cut := s.streams()
+		cut := s.cutStreams()
 		p.addCut(cut, "stream", "streams", "")
-		p.count(open, "stream", "%s open")
+		p.count(o.Streams-cut, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
-		p.count(silent, "request", "%s given up, silent for %s", s.TrafficConfig.MaxSilence)
+		p.count(silent, "request", "%s given up, silent for %s", s.Traffic.MaxSilence)
 		if o.InUse == 0 {
 			p.count(o.Open, "connection", "%s open")
 		} else if o.InUse > o.Streams {
 			p.count(o.InUse, "connection", "%s in use")
 		}
 	}
-	p.add(o.Datagrams, "UDP on %s", PortList(o.UDPPorts))
-	p.add(len(o.UDPPorts) > 0 && !o.Datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
-	p.add((o.Observer == "" || o.Datagrams) && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
-	p.add(o.Blind, "the traffic could not be seen")
+	p.add(datagrams, "UDP on %s", PortList(o.UDPPorts))
+	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
+	p.add(!o.sees() && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
+	p.add(o.Observer == NoSource, "the traffic could not be seen")
 	return p
 }
 
-// streams returns how many of the streams at the end of the hold the command may have finished, and how many
-// its end has cut: a command that a signal ends, or that ends at once, finishes none that are left. The
-// latest sample may show what was left, or what is after the end.
-func (s *Stop) streams() (open, cut int) {
-	open, cut = s.InHold.Streams, s.InHold.Streams
+// cutStreams returns how many of the streams at the end of the hold the command's end has cut: a command that a
+// signal ends, or that ends at once, finishes none that are left. The latest sample may show what was left,
+// or what is after the end.
+func (s *Stop) cutStreams() int {
 	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
 	switch latest := &s.Latest; {
 	case s.Exit.Signal == 0 && !atOnce, latest.sees() && s.ExitedAt.Sub(latest.ServedAt) > 2*time.Second:
-		cut = 0
+		return 0
 	case latest.sees() && !latest.NoSockets:
-		cut = min(open, latest.Streams)
+		return min(s.InHold.Streams, latest.Streams)
 	}
-	return open - cut, cut
+	return s.InHold.Streams
 }
 
 // inFlight returns the number of requests in flight when the hold ended, by the search for a
@@ -259,7 +253,7 @@ func (s *Stop) course() (p phrases) {
 	if s.Lull.Found {
 		why = InWords("%s, at a lull", why)
 	}
-	holds := s.Gate.Holds() || s.Hook
+	holds := s.Stop.Gate.Holds()
 	p.add(s.Told != 0, "sent %s at the start", s.Told)
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
@@ -285,7 +279,11 @@ func (s *Stop) exit() string {
 
 // ofGrace adds the grace period to an outcome.
 func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
-	text := InWords("%s of %s", outcome, grace)
+	return InWords("%s of %s", outcome, graceInWords(grace, isAssumed))
+}
+
+func graceInWords(grace time.Duration, isAssumed bool) string {
+	text := InWords("%s", grace)
 	if isAssumed {
 		text += " (assumed)"
 	}
@@ -327,7 +325,7 @@ func (s *Stop) arrivals() (p phrases) {
 	p = phrases{text}
 	p.put(len(asked) > 0, strings.Join(asked, ", "))
 	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
-	p.add(o.InFlightUnknown, "source: %s", o.Observer)
+	p.add(o.Observer == ProcNet, "source: %s", o.Observer)
 	return p
 }
 

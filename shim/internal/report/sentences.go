@@ -1,28 +1,15 @@
 package report
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// InWords is fmt.Sprintf with configured and derived durations in seconds, for people: "2 s",
-// "2.83 s", "0.125 s".
-func InWords(format string, args ...any) string {
-	for i, arg := range args {
-		d, isDuration := arg.(time.Duration)
-		if d > time.Second {
-			d = d.Round(10 * time.Millisecond)
-		}
-		if isDuration {
-			args[i] = fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
-		}
-	}
-	return fmt.Sprintf(format, args...)
-}
+// InWords is [quote.InWords], by which all sentences are formatted.
+func InWords(format string, args ...any) string { return quote.InWords(format, args...) }
 
 // phrases are parts of a line, or lines.
 type phrases []string
@@ -38,6 +25,9 @@ func (p *phrases) put(applies bool, text string) {
 func (p *phrases) add(applies bool, sentence string, args ...any) {
 	p.put(applies, InWords(sentence, args...))
 }
+
+// say adds a sentence with its arguments.
+func (p *phrases) say(sentence string, args ...any) { p.put(true, InWords(sentence, args...)) }
 
 // count adds a sentence with a number of things, and further arguments, if there are any things.
 func (p *phrases) count(n int, noun, sentence string, args ...any) {

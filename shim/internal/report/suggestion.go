@@ -12,7 +12,6 @@ import (
 // applies. TestAdvice in package e2e/hold follows each, and counts what that saves.
 func (s *Stop) suggestion() string {
 	o := &s.InHold
-	_, cut := s.streams()
 	switch {
 	case s.Deaf != "" && len(s.Sent) == 0:
 		below := ""
@@ -20,7 +19,7 @@ func (s *Stop) suggestion() string {
 			below = "; --preset=auto (LAMEDUCK_PRESET) tells the server below it"
 		}
 		return InWords("PID 1 (%s) ignores TERM: the stop ends by KILL, %s from now%s",
-			s.Deaf, s.Grace-s.after(s.Now).Round(time.Second), below)
+			s.Deaf, s.Stop.Grace-s.after(s.Now).Round(time.Second), below)
 	case s.ranOut():
 		return workersNeedTime
 	case len(s.Untold) > 0:
@@ -37,11 +36,11 @@ func (s *Stop) suggestion() string {
 			s.when(s.Latest.ServedAt), enough.Seconds())
 	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.after(s.EndedAt)-time.Second:
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
-	case slices.Contains(early, s.Ended) && (cut > 0 || s.Hook && o.Streams > 0):
+	case slices.Contains(early, s.Ended) && (s.cutStreams() > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
 	case s.Server.Caveat != "" && s.inFlight() > 0 && len(s.Sent) > 0:
 		return s.Server.Caveat
-	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
+	case s.Ended == stop.Elapsed && !s.Stop.Gate.Conditional():
 		return s.betterDelay()
 	default:
 		return s.betterHold()
@@ -51,7 +50,7 @@ func (s *Stop) suggestion() string {
 
 // settled reports whether nothing new has come for as long as a hold requires, probes aside.
 func (s *Stop) settled() bool {
-	return s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
+	return s.endedAt().Sub(s.InHold.LastOther) >= s.Traffic.QuietFor
 }
 
 // betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
@@ -61,13 +60,13 @@ func (s *Stop) betterHold() string {
 	_, cause := s.prolonged()
 	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
-	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Gate.Until == stop.Quiet && s.settled() &&
-		!s.LetgoConfig.CloseIdle && len(s.LetgoConfig.Goaway) == 0
+	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
+		!s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
 	switch {
 	case cause.Unanswered:
 		return InWords("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
 			"if such a stream needs no drain", cause.Port)
-	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
+	case cause.Kind == traffic.Probe && s.Traffic.Probes != traffic.IgnoreProbes:
 		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
 	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
 		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
@@ -83,8 +82,13 @@ func (s *Stop) betterHold() string {
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 			"or a balancer that never removed this pod"
 	case atCeiling && s.inFlight()+o.Streams > 0:
-		return s.moreTime(held + max(o.Longest, s.TrafficConfig.QuietFor))
-	case o.Open >= manyOpen && o.InUse == 0 && s.Exit.Signal != 0 && !s.Gate.OnStop:
+		needed := held + max(o.Longest, s.Traffic.QuietFor)
+		if grace := s.GraceFor(needed); grace > s.Stop.Grace {
+			return InWords("requests need more time: a grace period of at least %s, in --grace-period "+
+				"(LAMEDUCK_GRACE_PERIOD) too", grace)
+		}
+		return InWords("requests need more time: --max-delay=%.0f (LAMEDUCK_MAX_DELAY)", needed.Seconds()+1)
+	case o.Open >= 20 && o.InUse == 0 && s.Exit.Signal != 0 && !s.Stop.Gate.OnStop:
 		return InWords("%d connections ended in one instant: if they are WebSockets, "+letServerClose, o.Open)
 	}
 	return ""
@@ -93,9 +97,6 @@ func (s *Stop) betterHold() string {
 // early are the ends of holds that do not wait for all streams, and could.
 var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
 
-// manyOpen is how many clients are worth a word that connect again at one time.
-const manyOpen = 20
-
 // signaledByOthers reports whether the command closed its ports right after the trigger, or ended as if
 // asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
 func (s *Stop) signaledByOthers() bool {
@@ -103,7 +104,7 @@ func (s *Stop) signaledByOthers() bool {
 	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
 	asTold := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
 	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
-	tells := s.Told != 0 || s.Gate.OnStop || len(s.WaitGone) > 0 || s.WaitURL != ""
+	tells := s.Told != 0 || s.Stop.Gate.OnStop || s.Stop.Gate.WaitGone
 	return (closed || ended) && s.Trigger != 0 && !tells
 }
 
@@ -116,7 +117,7 @@ func (s *Stop) stays() bool {
 
 // rate returns how many connections a second were the cause in the end.
 func (s *Stop) rate(c *traffic.Cause) float64 {
-	return float64(c.Connections) / s.TrafficConfig.QuietFor.Seconds()
+	return float64(c.Connections) / s.Traffic.QuietFor.Seconds()
 }
 
 // isSeldom reports whether connections came as those of an exec probe or a HEALTHCHECK do: once a second at
@@ -128,29 +129,18 @@ func (s *Stop) isSeldom() bool {
 
 // betterDelay returns what is better than a plain delay that was too short or too long.
 func (s *Stop) betterDelay() string {
-	inFlight := s.inFlight()
 	last, what := s.InHold.LastOther, "new connection" // probes aside
 	if use := s.InHold.LastUse; use.Sub(last) >= time.Second {
 		last, what = use, "traffic"
 	}
 	enough := s.after(last).Truncate(time.Second) + 2*time.Second
-	cutKept := inFlight > 0 && s.InHold.InUse > 0
-	switch toTheEnd := cutKept || s.EndedAt.Sub(last) < time.Second; {
+	switch toTheEnd := s.inFlight() > 0 || s.EndedAt.Sub(last) < time.Second; {
 	case toTheEnd && s.Server.ClosesKept && s.settled():
 		return InWords(closesKept, s.Server.Name)
 	case toTheEnd:
-		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Gate.Floor)
-	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
+		return InWords("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)", s.Stop.Gate.Floor)
+	case last.After(s.TriggeredAt) && enough < s.Stop.Gate.Floor:
 		return InWords("last %s, probes aside, at +%s: a fixed delay needs %s", what, s.when(last), enough)
 	}
 	return ""
-}
-
-// moreTime returns what makes a hold as long.
-func (s *Stop) moreTime(hold time.Duration) string {
-	if grace := s.GraceFor(hold); grace > s.Grace {
-		return InWords("requests need more time: a grace period of at least %s, in --grace-period (LAMEDUCK_GRACE_PERIOD) too",
-			grace)
-	}
-	return InWords("requests need more time: --max-delay=%.0f (LAMEDUCK_MAX_DELAY)", hold.Seconds()+1)
 }

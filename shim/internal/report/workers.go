@@ -30,12 +30,12 @@ func (s *Stop) afterExit() (p phrases) {
 	ended, atWork := s.workers()
 	if len(ended) > 0 {
 		last := slices.MaxFunc(ended, func(a, b Worker) int { return a.EndedAt.Compare(b.EndedAt) })
-		p.add(true, "%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
+		p.say("%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
 	}
 	if len(atWork) > 0 {
-		p.add(true, "%s still at work", Workers(atWork))
+		p.say("%s still at work", Workers(atWork))
 	}
-	waited := !s.ExitedAt.IsZero() && (s.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
+	waited := !s.ExitedAt.IsZero() && (s.Stop.AwaitWork || s.Linger > 0) && s.Now.Sub(s.ExitedAt) >= soon
 	p.add(waited && len(s.Workers) == 0, "its descendants ended")
 	return p
 }
@@ -43,7 +43,7 @@ func (s *Stop) afterExit() (p phrases) {
 // ranOut reports whether the grace period ended before the processes at work did.
 func (s *Stop) ranOut() bool {
 	_, atWork := s.workers()
-	return s.Linger == 0 && len(atWork) > 0 && s.after(s.Now) >= s.Grace-stop.ReportMargin
+	return s.Linger == 0 && len(atWork) > 0 && s.after(s.Now) >= s.Stop.Grace-stop.ReportMargin
 }
 
 // Unreported returns what is wrong at the end of a stop without a report, "" if the grace period was
@@ -53,7 +53,7 @@ func (s *Stop) Unreported() string {
 		return ""
 	}
 	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
-	return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Grace, s.GraceAssumed) + ": " + workersNeedTime
+	return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "") + ": " + workersNeedTime
 }
 
 // Workers names processes, the first and the number of the others.

@@ -29,30 +29,15 @@ func ParseRewrite(text string) (Rewrite, error) {
 // String returns the rewrite as the user writes it: "TERM:USR1", "HUP:0".
 func (r Rewrite) String() string { return r.From.String() + ":" + r.To.String() }
 
-// Rewrites maps each signal to its replacement; the zero value maps every signal to
-// itself. A rewrite is applied once: rewrites do not chain.
-type Rewrites struct {
-	given Set
-	to    [Max + 1]Signal
-}
+// Rewrites are applied once: they do not chain. The first one of a signal counts.
+type Rewrites []Rewrite
 
-// Add adds a rewrite. A second rewrite of the same signal is an error.
-func (rs *Rewrites) Add(r Rewrite) error {
-	if rs.given.Has(r.From) {
-		return fmt.Errorf("%v is rewritten twice: keep one", r.From)
+// Of returns the signal to send when s arrives, 0 if s is dropped, and whether a rewrite says so.
+func (list Rewrites) Of(s Signal) (to Signal, given bool) {
+	for _, r := range list {
+		if r.From == s {
+			return r.To, true
+		}
 	}
-	rs.given = rs.given.With(r.From)
-	rs.to[r.From] = r.To
-	return nil
+	return s, false
 }
-
-// Of returns the signal to send when s arrives; ok is false if s is dropped.
-func (rs *Rewrites) Of(s Signal) (to Signal, ok bool) {
-	if !rs.given.Has(s) {
-		return s, true
-	}
-	return rs.to[s], rs.to[s] != 0
-}
-
-// Given returns the set of signals that are rewritten or dropped.
-func (rs *Rewrites) Given() Set { return rs.given }

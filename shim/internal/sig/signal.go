@@ -83,10 +83,7 @@ func (s Signal) String() string {
 // Parse reads a signal: a name with or without SIG in any case, a number from
 // 1 to 64, RTMIN+n or RTMAX-n.
 func Parse(text string) (Signal, error) {
-	if n, err := strconv.Atoi(text); err == nil {
-		if n < 1 || n > int(Max) {
-			return 0, fmt.Errorf("invalid signal %q: give a number from 1 to %d, or a name", text, Max)
-		}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= int(Max) {
 		return Signal(n), nil
 	}
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")

@@ -205,10 +205,10 @@ func (m *Machine) doWith(v Verb, s sig.Signal) {
 // nothing. Before the start, a stop signal prevents the start, and others wait for it.
 func (m *Machine) onSignal(e Event) {
 	s := e.Signal
-	to, ok := m.cfg.Rewrites.Of(s)
+	to, _ := m.cfg.Rewrites.Of(s)
 	isStop := m.cfg.StopSignals.Has(s)
 	switch {
-	case !ok:
+	case to == 0:
 	case m.state == Starting && isStop:
 		m.record.Exit = e
 		m.doWith(NoteBeforeStart, s)

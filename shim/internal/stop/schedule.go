@@ -139,8 +139,8 @@ func (s Schedule) FirstSignal(fallback sig.Signal) sig.Signal {
 // ScheduleFor returns the steps after a hold triggered by s. The stop signal is the first
 // of: the rewrite of s (to s as well), the preset's signal, s. A preset's later steps do not repeat it.
 func (c *Config) ScheduleFor(s sig.Signal) Schedule {
-	signal, _ := c.Rewrites.Of(s)
-	if !c.Rewrites.Given().Has(s) {
+	signal, given := c.Rewrites.Of(s)
+	if !given {
 		signal = c.Preset.FirstSignal(s)
 	}
 	first := Step{Signal: signal}

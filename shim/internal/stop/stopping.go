@@ -77,7 +77,7 @@ func (m *Machine) onExit(e Event) {
 	m.record.Exit, m.record.ExitedAt = e, m.now
 	m.cancel(stepStart)
 	m.cancel(killAfter)
-	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.TermGroup {
+	if to, _ := m.cfg.Rewrites.Of(sig.TERM); to != 0 && m.cfg.TermGroup {
 		m.doWith(TermGroup, to)
 	}
 	end := m.lingerEnd()

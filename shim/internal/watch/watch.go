@@ -126,7 +126,7 @@ func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now t
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
 		cost: report.Cost{
 			Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
-			Grace: p.Stop.Grace, GraceAssumed: p.Terms.GraceAssumed,
+			Grace: p.Stop.Grace, GraceAssumed: p.AssumedFrom != "",
 		},
 	}
 }
@@ -179,7 +179,7 @@ func (w *watch) outlook() string {
 	}
 	source := "given"
 	if c.GraceAssumed {
-		source = "assumed, as in " + w.plan.Terms.AssumedFrom
+		source = "assumed, as in " + w.plan.AssumedFrom
 	}
 	return report.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
 		"(grace period of %s, %s); a second TERM or INT ends it", c.QuietFor, c.Limit, c.Grace, source)
@@ -197,7 +197,7 @@ func (w *watch) onSample(next *observe.Snapshot, result cost.Result) {
 	}
 	c.Result = result
 	c.Source = ""
-	if next.Observer != observe.SockDiag {
+	if next.Observer != report.SockDiag {
 		c.Source = next.Observer
 	}
 	w.sayNews(next)

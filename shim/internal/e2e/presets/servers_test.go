@@ -119,7 +119,7 @@ func TestPresets(t *testing.T) {
 				}
 				return b, s, clients[c["client"]](s)
 			}
-			p, _ := preset.Named(c["preset"])
+			p := preset.Named(c["preset"])
 			first, _, _ := strings.Cut(p.Schedule.String(), "/")
 			for _, trigger := range append(p.StopSignals, sig.TERM) {
 				flag := "auto"
@@ -177,7 +177,7 @@ const behind = " haproxy nginx httpd php-fpm gunicorn uvicorn puma node tomcat p
 func TestBehind(t *testing.T) {
 	box.Needs(t, "tini")
 	for _, c := range box.Table(servers) {
-		p, _ := preset.Named(c["preset"])
+		p := preset.Named(c["preset"])
 		if !strings.Contains(behind, " "+c["case"]+" ") {
 			continue
 		}
