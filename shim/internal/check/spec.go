@@ -63,7 +63,7 @@ func parseAddress(a *netip.AddrPort, part, text string) error {
 func (s Spec) loops() bool {
 	listen := s.Listen.Addr()
 	for _, target := range s.Targets() {
-		everywhere := !listen.IsValid() || listen.IsUnspecified()
+		everywhere := !listen.IsValid() || listen.IsUnspecified() && (listen.Is6() || target.Addr().Is4())
 		if target.Port() == s.Listen.Port() && (everywhere || listen == target.Addr()) {
 			return true
 		}

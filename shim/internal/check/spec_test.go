@@ -34,7 +34,7 @@ var specs = `
 	:8080=:8080             | invalid target ":8080": the listener itself
 	[::]:8080=10.0.0.1:8080 | the listener itself
 	0.0.0.0:8080=:8080      | the listener itself
-	0.0.0.0:8080=[::1]:8080 | the listener itself
+	0.0.0.0:9000=[::1]:9000 |
 	[::1]:8080=:8080        | the listener itself
 	10.0.0.1:80=10.0.0.1:80 | the listener itself
 `
