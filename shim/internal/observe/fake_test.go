@@ -34,7 +34,7 @@ var (
 	errDenied = errors.New("denied")
 )
 
-// fakeDumper is a dumper of given sockets.
+// fakeDumper dumps given sockets.
 type fakeDumper struct {
 	sockets []tcp.Socket
 	errs    []error // of the next dumps
@@ -56,16 +56,15 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error)
 	return err
 }
 
-func (f *fakeDumper) Close() error { return nil }
-
 // fakeEvents is an eventReader of a number of connections that have ended.
 type fakeEvents struct {
-	ended, lost int
-	err         error
-	closed      bool
-	ports       []uint16
-	fd          int
-	read        func()
+	ended  int
+	missed bool
+	err    error // of SetPorts
+	closed bool
+	ports  []uint16
+	fd     int
+	read   func()
 }
 
 func (f *fakeEvents) SetPorts(ports scope.Ports) error {
@@ -73,7 +72,7 @@ func (f *fakeEvents) SetPorts(ports scope.Ports) error {
 	return f.err
 }
 
-func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
+func (f *fakeEvents) Read(visit func(*tcp.Socket)) (missed bool) {
 	if f.read != nil {
 		f.read()
 	}
@@ -84,7 +83,7 @@ func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
 		visit(&s)
 	}
 	f.ended = 0
-	return f.lost, f.err
+	return f.missed
 }
 
 func (f *fakeEvents) FD() int      { return f.fd }
@@ -110,7 +109,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	s.observer = &Observer{
 		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
 		seen:   map[uint32]bool{},
-		source: source{conn: f, connect: func() (dumper, error) { return nil, errDenied }},
+		source: source{dump: f.Dump},
 		events: events{reader: e},
 		opens:  opens{comparable: true},
 		ledger: ledger.New(usual.Ledger(trigger)),

@@ -49,8 +49,7 @@ func Open(cfg *Config) *Observer {
 		opens:  opens{comparable: !leavesOut},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
 	}
-	o.source.connect = func() (dumper, error) { return sockdiag.Open() }
-	o.source.open()
+	o.source.dump = new(sockdiag.Lister).Dump
 	listeners, err := o.source.list(listenStates)
 	q := scope.Query{
 		Given: cfg.Ports, Listeners: listeners, Err: err,
@@ -90,7 +89,7 @@ func (o *Observer) Name() string {
 		return None
 	case o.countsDatagrams():
 		return Datagrams
-	case o.source.conn == nil:
+	case o.source.isTable():
 		return ProcNet
 	case len(o.scope.Ports) == 0:
 		return ""
@@ -107,13 +106,13 @@ func (o *Observer) countsDatagrams() bool {
 
 // readEvents makes events those of scope.Ports.
 func (o *Observer) readEvents() {
-	if o.source.conn != nil && len(o.scope.Ports) > 0 {
+	if !o.source.isTable() && len(o.scope.Ports) > 0 {
 		o.events.setPorts(o.ports())
 	}
 }
 
 // Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted, and has it
-// judged. A sample after a failed dump is incomplete; if the source is exhausted, the sample is taken
+// judged. A sample after a failed dump is incomplete; if the source has changed, the sample is taken
 // again from the next source. Without a port nothing is listed, and datagrams are activity.
 func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) {
 	if len(o.scope.Ports) == 0 {
@@ -129,15 +128,15 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 		o.ledger.ChangeSource()
 		o.readEvents()
 	}
+	wasTable := o.source.isTable()
 	err := o.sampleSource(now, timeWait, judge)
-	if err != nil && o.source.exhausted(err) {
-		o.source.fallBack(err)
+	if o.source.isTable() && !wasTable {
 		o.ledger.ChangeSource()
-		o.events.pause()
+		o.events.leave()
 		err = o.sampleSource(now, timeWait, judge)
 	}
 	o.source.failed = nil
-	if o.source.conn == nil {
+	if o.source.isTable() {
 		o.source.failed = err
 	}
 }
@@ -146,12 +145,9 @@ func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sampl
 // connections closed since the previous sample, then the surplus of the counters.
 func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
 	if note := o.ledger.PingPong(now); note != nil {
-		_ = procfs.Root("").PingPong(note)
+		_ = procfs.Root("").TCP(func(s *tcp.Socket) { note(s.Local, s.Remote, s.Info.PingPong) })
 	}
 	o.ledger.Begin(now)
-	if o.events.beginSample(now) {
-		o.readEvents()
-	}
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events

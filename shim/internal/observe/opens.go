@@ -62,7 +62,7 @@ func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *eve
 			rest.Opened = max(int(opened)-toSelf, 0)
 		}
 	case opened <= 0:
-	case p.comparable && e.floodedAt.IsZero() && counters.ActiveOpens == p.initial.ActiveOpens:
+	case p.comparable && counters.ActiveOpens == p.initial.ActiveOpens:
 		rest.Accepted = int(counters.PassiveOpens - p.initial.PassiveOpens)
 	default:
 		rest.MissedAt = now

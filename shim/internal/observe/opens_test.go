@@ -19,7 +19,7 @@ import (
 
 // TestOpens: what the kernel's counters tell of connections that no sample shows. With destroy
 // events a surplus over connections to ourselves will be reported; without, the connections are
-// counted if the counter counts no others, and else missed, as in a flood. The health listener
+// counted if the counter counts no others, and else missed. The health listener
 // counts a connection up to three samples later than the kernel; until then a surplus is no
 // activity. A segment is noted once.
 func TestOpens(t *testing.T) {
@@ -30,7 +30,6 @@ func TestOpens(t *testing.T) {
 		connects itself     | alone active | 7                     | missed
 		cannot read         | alone        | 7:error               | missed
 		nothing came        | alone        | 0                     | -
-		a flood             | alone flood  | 7                     | missed
 		no counters before  | alone blind  | 7                     | missed
 		health checks       | health       | 0 1 1 0 1 1 1 1 1     | - - - - - - - missed -
 		events              | alone events | 2 2 5                 | Opened=2 - Opened=3
@@ -51,9 +50,6 @@ func TestOpens(t *testing.T) {
 		}
 		if is("events") {
 			e.reader = &fakeEvents{}
-		}
-		if is("flood") {
-			e.floodedAt = trigger
 		}
 		p.begin(atTrigger, failed, is("health"))
 		var found []string

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,25 +23,17 @@ func (r Root) eachOfBoth(name string, use func(*tcp.Socket) bool) error {
 	return err
 }
 
-// TCP appends the TCP sockets of both families to dst, without cookies, control groups,
+// TCP calls visit with the TCP sockets of both families, without cookies, control groups,
 // times and the backlogs of listeners. Sockets in an accept queue, in SYN_RECV and in
 // TIME_WAIT have no inode.
-func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
-	err := r.eachOfBoth("net/tcp", func(s *tcp.Socket) bool {
-		s.Info.PingPong = false
-		s.DiscountFIN()
-		dst = append(dst, *s)
-		return true
-	})
-	return dst, err
-}
-
-// PingPong calls visit with every TCP socket, and whether the kernel has the connection in
+//
+// Info.PingPong is whether the kernel has the connection in
 // ping-pong mode: the last data sent followed the data received so soon that it carried the
 // acknowledgement, and no acknowledgement was sent alone since (inet_csk_in_pingpong_mode).
-func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) error {
+func (r Root) TCP(visit func(*tcp.Socket)) error {
 	return r.eachOfBoth("net/tcp", func(s *tcp.Socket) bool {
-		visit(s.Local, s.Remote, s.Info.PingPong)
+		s.DiscountFIN()
+		visit(s)
 		return true
 	})
 }

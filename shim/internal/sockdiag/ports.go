@@ -6,29 +6,24 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// maxSpans is how many runs of consecutive ports a filter has. With more runs the filter
+// maxSpans is how many ports a filter tells apart. With more ports the filter
 // is a single span from the first port to the last, and other ports are left out after
 // decoding.
 //
 // The limit comes from socket filters: net.core.optmem_max was 20 KiB for many years, and
-// the three instructions of a run take 24 bytes or more.
+// the three instructions of a span take 24 bytes or more.
 const maxSpans = 256
 
-// span is a run of consecutive ports, both ends included.
+// span is a run of ports, both ends included.
 type span struct{ from, to uint16 }
 
-// spans appends the runs of consecutive ports to list, which is empty: a single span if there
-// are more than maxSpans.
+// spans appends the spans of a filter to list.
 func spans(p tcp.Ports, list []span) []span {
-	for i, port := range p {
-		switch {
-		case i > 0 && port == p[i-1]+1:
-			list[len(list)-1].to = port
-		case len(list) == maxSpans:
-			return append(list[:0], span{p[0], p[len(p)-1]})
-		default:
-			list = append(list, span{port, port})
-		}
+	if len(p) > maxSpans {
+		return append(list, span{p[0], p[len(p)-1]})
+	}
+	for _, port := range p {
+		list = append(list, span{port, port})
 	}
 	return list
 }
