@@ -114,11 +114,9 @@ type PortRange struct{ First, Last uint16 }
 func (r PortRange) Has(port uint16) bool { return r.First <= port && port <= r.Last }
 
 // LocalPorts returns the range of ports that the kernel assigns to sockets bound to no port:
-// ip_local_port_range, of ip(7).
-func (r Root) LocalPorts() (ports PortRange, err error) {
-	text, err := r.text(system, "sys/net/ipv4/ip_local_port_range")
-	if err == nil {
-		_, err = fmt.Sscan(text, &ports.First, &ports.Last)
-	}
-	return ports, err
+// ip_local_port_range, of ip(7); none if that is not known.
+func (r Root) LocalPorts() (ports PortRange) {
+	text, _ := r.text(system, "sys/net/ipv4/ip_local_port_range")
+	_, _ = fmt.Sscan(text, &ports.First, &ports.Last)
+	return ports
 }

@@ -48,19 +48,6 @@ func (r Root) Process(pid int) (Process, error) {
 	return Process{name, pid, parent, group, fields[0][0], threads, start}, nil
 }
 
-// IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
-// processor or for a disk.
-func (r Root) IsAsleep(pid int) bool {
-	err := numbers(r.path(pid, "task"), func(e entry) error {
-		status, err := r.text(pid, "task/"+strconv.Itoa(e.number)+"/status")
-		if !Gone(err) && !strings.HasPrefix(field(status, "State:"), "S") {
-			return errEnough
-		}
-		return nil
-	})
-	return err == nil
-}
-
 // Processes lists the processes of our PID namespace, ourselves included, in ascending
 // order. The list is nil if /proc cannot be read, and comes with an error if /proc hides
 // processes.
@@ -68,8 +55,8 @@ func (r Root) Processes() (pids []int, err error) {
 	if err := r.CheckNamespace(); err != nil {
 		return nil, err
 	}
-	err = numbers(r.String(), func(e entry) error {
-		pids = append(pids, e.number)
+	err = numbers(r.String(), func(_, pid int) error {
+		pids = append(pids, pid)
 		return nil
 	})
 	if err != nil {
@@ -128,7 +115,8 @@ func (r Root) First() (pid int) {
 	return pid
 }
 
-// readAll reads the processes of Processes that have not ended meanwhile.
+// readAll reads the processes of Processes that have not ended meanwhile. A child is read after its parent, or
+// when the kernel has given it another one: PIDs ascend, unless they have begun anew.
 func (r Root) readAll() (all []Process, err error) {
 	pids, err := r.Processes()
 	for _, pid := range pids {
@@ -140,25 +128,7 @@ func (r Root) readAll() (all []Process, err error) {
 			err = cmp.Or(err, fmt.Errorf("cannot read the parent of process %d: %w", pid, failed))
 		}
 	}
-	r.reparent(all)
 	return all, err
-}
-
-// reparent reads processes again whose parents have ended meanwhile: the kernel gave them
-// another parent.
-func (r Root) reparent(all []Process) {
-	listed := map[int]bool{0: true} // PID 0 is a parent outside our PID namespace
-	for _, p := range all {
-		listed[p.PID] = true
-	}
-	for i, p := range all {
-		if listed[p.Parent] {
-			continue
-		}
-		if again, err := r.Process(p.PID); err == nil {
-			all[i] = again
-		}
-	}
 }
 
 // Executable returns the path of the program that a process runs; " (deleted)" follows a

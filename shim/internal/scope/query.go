@@ -55,7 +55,7 @@ func Find(q Query) Scope {
 // Gather collects the facts for Decide.
 func Gather(q Query) Facts {
 	f := Facts{Query: q}
-	f.Ephemeral, _ = q.Proc.LocalPorts() // if unknown, every port counts as a server's
+	f.Ephemeral = q.Proc.LocalPorts() // if unknown, every port counts as a server's
 	if q.Namespace {
 		return f
 	}
