@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -20,7 +19,7 @@ const burstInterval = 25 * time.Millisecond
 // eventReader is a sockdiag.Events. Tests have another.
 type eventReader interface {
 	Read(visit func(*tcp.Socket)) (missed bool)
-	SetPorts(ports scope.Ports) error
+	SetPorts(ports tcp.Ports) error
 	FD() int
 	Close() error
 }
@@ -41,7 +40,7 @@ type closed struct {
 
 // setPorts reads events of sockets with these local ports from now on, if the kernel has any.
 // Events that are queued already are kept.
-func (e *events) setPorts(ports scope.Ports) {
+func (e *events) setPorts(ports tcp.Ports) {
 	if e.reader != nil {
 		if e.reader.SetPorts(ports) != nil {
 			e.leave()

@@ -67,7 +67,7 @@ type fakeEvents struct {
 	read   func()
 }
 
-func (f *fakeEvents) SetPorts(ports scope.Ports) error {
+func (f *fakeEvents) SetPorts(ports tcp.Ports) error {
 	f.ports = ports
 	return f.err
 }
@@ -107,7 +107,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	f, e := &fakeDumper{sockets: sockets}, &fakeEvents{}
 	s := newSampler(Config{Start: trigger, Traffic: usual, Gate: stop.Gate{Until: stop.Quiet}}, nil)
 	s.observer = &Observer{
-		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
+		scope:  scope.Scope{Ports: tcp.Ports{80}, Complete: true},
 		seen:   map[uint32]bool{},
 		source: source{dump: f.Dump},
 		events: events{reader: e},

@@ -11,7 +11,7 @@ import (
 // trigger. Descriptors of processes are read only if a listener is new. Connections to a new
 // port are new connections.
 func (o *Observer) FindLate() {
-	if len(o.query.Given) > 0 {
+	if len(o.facts.Given) > 0 {
 		return
 	}
 	var unseen []tcp.Socket
@@ -24,9 +24,10 @@ func (o *Observer) FindLate() {
 	if len(unseen) == 0 {
 		return
 	}
-	q := o.query
-	q.Listeners = unseen
-	found := scope.Decide(scope.Gather(q))
+	facts := o.facts
+	facts.Listeners = unseen
+	facts.Gather()
+	found := scope.Decide(facts)
 	if added := o.scope.Extend(&found); len(added) > 0 {
 		o.latePorts = o.latePorts.Union(added)
 		o.readEvents()

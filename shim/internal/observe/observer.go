@@ -31,9 +31,9 @@ type Observer struct {
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
 
-	query     scope.Query     // of the trigger
+	facts     scope.Facts     // that were known at the trigger
 	seen      map[uint32]bool // inodes of listeners
-	latePorts scope.Ports     // that the server has opened since
+	latePorts tcp.Ports       // that the server has opened since
 
 	datagrams uint64 // that the network namespace has received, for a scope of UDP alone
 	uncounted error  // why they are not known
@@ -48,26 +48,24 @@ func Open(cfg *Config) *Observer {
 	o := &Observer{
 		opens:  opens{comparable: !leavesOut},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
+		seen:   map[uint32]bool{},
 	}
 	o.source.dump = new(sockdiag.Lister).Dump
 	listeners, err := o.source.list(listenStates)
-	q := scope.Query{
+	o.facts = scope.Facts{
 		Given: cfg.Ports, Listeners: listeners, Err: err,
 		Namespace: cfg.EveryPort, WholePIDNamespace: cfg.WholePIDNamespace,
-		Connections: func() ([]tcp.Socket, error) { return o.source.list(openStates) },
 	}
 	if !cfg.EveryPort {
-		q.Cgroup = o.source.ownCgroup()
+		o.facts.Cgroup = o.source.ownCgroup()
 	}
 	if cfg.Own != nil {
 		o.own.all = cfg.Own
-		q.Listener = cfg.Own.Listener
 	}
-	o.scope = scope.Find(q)
+	o.scope = scope.Find(o.facts, func() ([]tcp.Socket, error) { return o.source.list(openStates) })
 	if len(o.scope.Unserved) > 0 {
-		q.Given = nil
+		o.facts.Given = nil
 	}
-	o.query, o.seen = q, map[uint32]bool{}
 	o.markSeen(listeners)
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
 		o.source.failed = o.scope.Why
@@ -176,9 +174,9 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 }
 
 // ports returns the ports whose sockets are read.
-func (o *Observer) ports() scope.Ports {
-	if o.query.Namespace {
-		return scope.Ports{}
+func (o *Observer) ports() tcp.Ports {
+	if o.facts.Namespace {
+		return tcp.Ports{}
 	}
 	return o.scope.Ports
 }

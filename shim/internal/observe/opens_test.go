@@ -12,7 +12,6 @@ import (
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
@@ -90,7 +89,7 @@ func TestLatePorts(t *testing.T) {
 	netns.Need(t)
 	s, f, e := fakeSampler(listenerOn(80, 50))
 	o := s.observer
-	o.query.Cgroup = 50
+	o.facts.Cgroup = 50
 	o.markSeen(f.sockets)
 	for _, cells := range tables.Rows(`
 		# new listener, its control group | late ports | comparable with the counters
@@ -112,7 +111,7 @@ func TestLatePorts(t *testing.T) {
 		}
 		o.FindLate()
 		late := o.latePorts
-		want := (scope.Ports{80}).Union(late)
+		want := (tcp.Ports{80}).Union(late)
 		if fmt.Sprint(late) != "["+cells[1]+"]" || !slices.Equal(o.scope.Ports, want) ||
 			len(late) > 0 && !slices.Equal(e.ports, want) {
 			t.Errorf("%q: late %v, ports %v, of events %v", cells, late, o.scope.Ports, e.ports)
@@ -125,7 +124,7 @@ func TestLatePorts(t *testing.T) {
 	if o.FindLate(); o.events.reader != nil || !e.closed {
 		t.Error("events of a port that the filter leaves out are read")
 	}
-	o.query.Given = []uint16{80}
+	o.facts.Given = []uint16{80}
 	f.dumps = 0
 	if o.FindLate(); f.dumps > 0 {
 		t.Error("ports given: the listeners were listed")

@@ -37,7 +37,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 
 // learnHeld finds the sockets that our processes have opened since.
 func (o *Observer) learnHeld() {
-	held, _ := scope.HeldSockets("", o.query.WholePIDNamespace)
+	held, _ := scope.HeldSockets("", o.facts.WholePIDNamespace)
 	o.scope.Learn(held)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -55,7 +56,7 @@ type Snapshot struct {
 	Requests stop.Requests     // the consequence for the search for a lull
 
 	Scope     scope.Scope // the listeners of the container
-	LatePorts scope.Ports // of Scope, those that the server opened since the trigger
+	LatePorts tcp.Ports   // of Scope, those that the server opened since the trigger
 	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
 	Trouble   string      // why Observer is not SockDiag
 

@@ -8,24 +8,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Facts are the input of Decide. Each Err is the reason why a part may not be complete: that of the Query,
-// of a table of sockets.
-type Facts struct {
-	Query
-	UDP  []tcp.Socket
-	Unix []uint32     // inodes of listeners
-	Open []tcp.Socket // connections of the network namespace; matter if no TCP listener is found
-
-	Ephemeral procfs.PortRange // ports that the kernel hands out
-	Unseen    []string         // see Scope.Unseen
-	Shim      Inodes           // lameduck's own sockets; they never count
-
-	Cgroups    cgroups // see readCgroups
-	CgroupsErr error
-	Held       Inodes // see HeldSockets
-	HeldErr    error
-}
-
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
 	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups}
@@ -89,7 +71,7 @@ func (f *Facts) servesGiven() bool {
 }
 
 // portsOf returns the local ports of the sockets that count.
-func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) Ports {
+func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) tcp.Ports {
 	var ports []uint16
 	for i := range sockets {
 		if counts(&sockets[i]) {
@@ -106,7 +88,7 @@ func (f *Facts) ours(inode uint32) bool {
 
 // udp returns the ports of unconnected UDP sockets that may be ours, ephemeral ports only
 // if wanted.
-func (f *Facts) udp(ephemeral bool) Ports {
+func (f *Facts) udp(ephemeral bool) tcp.Ports {
 	return portsOf(f.UDP, func(s *tcp.Socket) bool {
 		return f.ours(s.Inode) && (ephemeral || !f.Ephemeral.Has(s.Local.Port()))
 	})

@@ -115,15 +115,15 @@ func TestOwns(t *testing.T) {
 	sockets := parseFacts(t, `listen=1/50 listen=2/51 listen=3/60 listen=7/60 listen=8/0 listen=0/0
 		listen=4/52 listen=92/0`).Listeners
 	s := Decide(facts)
-	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 7, 8}) {
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, tcp.Ports{1, 2, 7, 8}) {
 		t.Errorf("owns %v", got)
 	}
-	for _, want := range []Ports{{70, 90, 92}, nil} {
-		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, Ports{70, 80, 81, 90, 92}) {
+	for _, want := range []tcp.Ports{{70, 90, 92}, nil} {
+		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, tcp.Ports{70, 80, 81, 90, 92}) {
 			t.Errorf("added %v, now %v", added, s.Ports)
 		}
 	}
-	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Has(92) {
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, tcp.Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Has(92) {
 		t.Errorf("owns %v later; facts %+v", got, facts)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
@@ -142,7 +143,7 @@ func TestUnseen(t *testing.T) {
 	for _, file := range child.ExtraFiles {
 		file.Close() // or it would be a socket of lameduck's own
 	}
-	s := Find(Query{})
+	s := Find(Facts{}, func() ([]tcp.Socket, error) { return nil, nil })
 	if slices.Sort(s.Unseen); !slices.Equal(s.Unseen, want) || !s.Complete {
 		t.Errorf("%+v, want %v", s, want)
 	}

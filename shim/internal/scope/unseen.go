@@ -22,21 +22,21 @@ func findUnseen(f *Facts) (found []string) {
 	}
 	// Sockets passed by socket activation may be of another network namespace, as with podman run
 	// --network=none. They look like sockets that are not bound. See sd_listen_fds(3).
-	env, _ := f.Proc.Environment(procfs.Self)
+	env, _ := proc.Environment(procfs.Self)
 	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "LISTEN_FDS=") }) {
 		note("inherited sockets")
 	}
-	own, err := f.Proc.NetNamespace(procfs.Self)
-	pids, _ := Processes(f.Proc, f.WholePIDNamespace)
+	own, err := proc.NetNamespace(procfs.Self)
+	pids, _ := Processes(proc, f.WholePIDNamespace)
 	for _, pid := range pids {
-		namespace, failed := f.Proc.NetNamespace(pid)
+		namespace, failed := proc.NetNamespace(pid)
 		if err == nil && failed == nil && namespace != own {
 			note("another network namespace") // whose sockets are in other tables
 		}
-		_, _ = f.Proc.EachTarget(pid, func(fd int, target []byte) {
+		_, _ = proc.EachTarget(pid, func(fd int, target []byte) {
 			inode := SocketInode(target)
 			if inode != 0 && !f.Shim.Has(inode) {
-				note(socketKind(f.Proc.SocketProtocol(pid, fd)))
+				note(socketKind(proc.SocketProtocol(pid, fd)))
 			}
 		})
 	}
