@@ -185,10 +185,6 @@ func (c *Closer) explain(pid int, err error) error {
 		return fmt.Errorf("kernel.yama.ptrace_scope is %d: give the flag to the entrypoint, not to a hook, or %s",
 			level, remedy)
 	}
-	if profile := c.root.AppArmor(); profile != "" && c.root.IsOurs(pid) {
-		return fmt.Errorf("AppArmor's profile %q seems to forbid it for process %d: allow ptrace in it, or run the "+
-			"container without no-new-privileges", profile, pid)
-	}
-	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or "+
-		"lameduck as root with the capability SYS_PTRACE", pid)
+	return fmt.Errorf("process %d runs as another user, or is not dumpable, or an AppArmor profile forbids it: run all "+
+		"processes as one user without no-new-privileges, or lameduck as root with the capability SYS_PTRACE", pid)
 }

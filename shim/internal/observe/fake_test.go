@@ -115,7 +115,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 		ledger: ledger.New(usual.Ledger(trigger)),
 	}
 	initial, err := s.observer.counters()
-	s.observer.opens.begin(initial, err, false)
+	s.observer.opens.begin(initial, err)
 	return s, f, e
 }
 

@@ -73,10 +73,7 @@ func Open(cfg *Config) *Observer {
 	o.readEvents()
 	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
 	initial, err := o.counters()
-	o.opens.begin(initial, err, cfg.Own != nil)
-	if err != nil && o.Name() == SockDiag && o.events.reader == nil {
-		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
-	}
+	o.opens.begin(initial, err)
 	return o
 }
 
@@ -164,7 +161,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	}
 	for i := range o.events.closed {
 		e := &o.events.closed[i]
-		o.ledger.Closed(&e.socket, e.at, o.sideOfClosed(&e.socket))
+		o.ledger.Closed(&e.socket, e.at, o.decide(&e.socket, nil))
 	}
 	rest.MissedAt = o.events.endSample()
 	o.opens.check(now, counters, countersErr, &o.events, &rest)
@@ -197,45 +194,32 @@ func (o *Observer) side(s *tcp.Socket) (side ledger.Side, isKnown bool) {
 	return ledger.Clients, isDecided
 }
 
-// visit adds a socket to the sample, or defers the socket.
+// visit adds a socket to the sample, or defers it: a connection whose side is not known yet, or a queue that
+// may hold connections of lameduck's own.
 func (o *Observer) visit(s *tcp.Socket) {
 	o.sockets++
 	side, isKnown := o.side(s)
-	mayQueueOwn := o.own.all != nil && s.State == tcp.Listen && s.Unread > 0
-	if !isKnown || side == ledger.Clients && mayQueueOwn {
+	if !isKnown || s.State == tcp.Listen && s.Unread > 0 {
 		o.deferred = append(o.deferred, *s)
 		return
 	}
 	o.ledger.Observe(s, side)
 }
 
-// sideOfClosed returns whose business a closed socket is.
-func (o *Observer) sideOfClosed(s *tcp.Socket) ledger.Side {
-	side, isKnown := o.side(s)
-	if !isKnown && o.decide(s, nil) {
-		return ledger.Own
-	}
-	return side
-}
-
 // observeDeferred adds the deferred sockets. After an error the sample is incomplete, and the
 // next one decides.
 func (o *Observer) observeDeferred() error {
 	otherEnds, err := o.otherEnds()
-	if err != nil {
-		return err
-	}
 	for i := range o.deferred {
 		s := &o.deferred[i]
-		side := ledger.Clients
 		if s.State == tcp.Listen {
 			o.own.discount(s)
-		} else if o.decide(s, otherEnds) {
-			side = ledger.Own
+		} else if err != nil {
+			continue
 		}
-		o.ledger.Observe(s, side)
+		o.ledger.Observe(s, o.decide(s, otherEnds))
 	}
-	return nil
+	return err
 }
 
 // counters reads the counters of TCP in the network namespace, without connections of lameduck's

@@ -18,9 +18,7 @@ import (
 
 // TestOpens: what the kernel's counters tell of connections that no sample shows. With destroy
 // events a surplus over connections to ourselves will be reported; without, the connections are
-// counted if the counter counts no others, and else missed. The health listener
-// counts a connection up to three samples later than the kernel; until then a surplus is no
-// activity. A segment is noted once.
+// counted if the counter counts no others, and else missed. A segment is noted once.
 func TestOpens(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# name | the hold | samples: connections accepted | what each finds
@@ -30,7 +28,6 @@ func TestOpens(t *testing.T) {
 		cannot read         | alone        | 7:error               | missed
 		nothing came        | alone        | 0                     | -
 		no counters before  | alone blind  | 7                     | missed
-		health checks       | health       | 0 1 1 0 1 1 1 1 1     | - - - - - - - missed -
 		events              | alone events | 2 2 5                 | Opened=2 - Opened=3
 		to ourselves        | alone events | 2:self=1 4:self=3 5:self=3 | Opened=1 - Opened=1
 		events, cannot read | alone events | 9:error 3             | - Opened=3
@@ -50,7 +47,7 @@ func TestOpens(t *testing.T) {
 		if is("events") {
 			e.reader = &fakeEvents{}
 		}
-		p.begin(atTrigger, failed, is("health"))
+		p.begin(atTrigger, failed)
 		var found []string
 		before := 0
 		for sample := range strings.FieldsSeq(cells[2]) {

@@ -41,17 +41,22 @@ func (o *Observer) learnHeld() {
 	o.scope.Learn(held)
 }
 
-// decide decides whether a connection is to ourselves, for the ledger and the counters: the other end is a
-// socket of the container or lameduck's own. The decision is final if it is, or if the other end was
-// found.
-func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
+// decide returns whose business a socket is, and decides whether a connection is to ourselves, for the ledger
+// and the counters: the other end is a socket of the container or lameduck's own. The decision is final if it
+// is, or if the other end was found.
+func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) ledger.Side {
+	side, isKnown := o.side(near)
+	if isKnown {
+		return side
+	}
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.own.has(near)
-	if isSelf {
-		o.opens.toSelf++
-	}
 	if isSelf || found {
 		o.ledger.Decide(near, isSelf)
 	}
-	return isSelf
+	if isSelf {
+		o.opens.toSelf++
+		return ledger.Own
+	}
+	return side
 }
