@@ -47,6 +47,13 @@ func hidesProcesses(mounts []Mount, point string) bool {
 	return false
 }
 
+// CgroupPath returns the path of our control group in the hierarchy of version 2, as our cgroup namespace
+// shows it.
+func (r Root) CgroupPath() string {
+	text, _ := r.text(Self, "cgroup")
+	return field("\n"+text, "0::")
+}
+
 // SharesCgroups reports whether a process is in our control groups, or in groups below, by
 // proc_pid_cgroup(5).
 func (r Root) SharesCgroups(pid int) bool {

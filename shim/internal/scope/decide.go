@@ -10,7 +10,7 @@ import (
 
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
-	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups}
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroup: f.Cgroup}
 	s.Learn(f.Held)
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
@@ -50,13 +50,13 @@ func Decide(f Facts) Scope {
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
 	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
-	known := len(f.Cgroups) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
+	known := f.Cgroup > rootCgroup && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.servesGiven()):
 		return Given
 	case f.Namespace:
 		return Namespace
-	case known && (f.CgroupsErr == nil || f.HeldErr == nil):
+	case known && (f.CgroupErr == nil || f.HeldErr == nil):
 		return Cgroup
 	case f.HeldErr == nil:
 		return Descriptors

@@ -24,14 +24,13 @@ type Facts struct {
 	WholePIDNamespace bool
 
 	// By Gather. Each Err is the reason why a part may not be complete.
-	Ephemeral  procfs.PortRange // ports that the kernel hands out
-	UDP        []tcp.Socket
-	Unix       []uint32 // inodes of listeners
-	Shim       Inodes   // lameduck's own sockets; they never count
-	Cgroups    cgroups  // see readCgroups
-	CgroupsErr error
-	Held       Inodes // see HeldSockets
-	HeldErr    error
+	Ephemeral procfs.PortRange // ports that the kernel hands out
+	UDP       []tcp.Socket
+	Unix      []uint32 // inodes of listeners
+	Shim      Inodes   // lameduck's own sockets; they never count
+	CgroupErr error    // why sockets of other control groups may be ours; see checkCgroup
+	Held      Inodes   // see HeldSockets
+	HeldErr   error
 
 	// By Find.
 	Open   []tcp.Socket // connections of the network namespace; matter if no TCP listener is found
@@ -67,7 +66,7 @@ func (f *Facts) Gather() {
 	if f.Namespace {
 		return
 	}
-	f.Cgroups, f.CgroupsErr = readCgroups(proc, f.Cgroup)
+	f.CgroupErr = checkCgroup(proc, f.Cgroup)
 	f.Held, f.HeldErr = HeldSockets(proc, f.WholePIDNamespace)
 	f.Shim = Inodes{}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as

@@ -162,22 +162,28 @@ func TestSocketKind(t *testing.T) {
 	}
 }
 
-// TestGroups: the groups below ours, whatever part of the hierarchy is mounted. Any directory may
-// stand for a group.
+// TestGroups: our group is the one that is mounted, or is found below by its path, and has no other below. Any
+// directory may stand for a group.
 func TestGroups(t *testing.T) {
-	proc := testutil.Files(t, "== top/own/sub/\n== top/other/\n== self/\n")
-	top := proc + "/top"
-	for _, mounted := range []string{top, top + "/own"} {
-		testutil.WriteFile(t, proc+"/self/mountinfo", "1 2 0:3 / "+mounted+" rw - cgroup2 none rw\n")
-		ids, err := readCgroups(procfs.Root(proc), inode(top+"/own"))
-		if err != nil || len(ids) != 2 || !ids[inode(top+"/own/sub")] {
-			t.Errorf("%s: %v, %v", mounted, ids, err)
+	proc := testutil.Files(t, "== top/own/procs\n== top/full/sub/\n== self/\n")
+	for _, cells := range tables.Rows(`
+		# mounted | our group | its path in our cgroup namespace | an error
+		/own  | /own  | /     |
+		      | /own  | /own  |
+		/full | /full | /     | there are control groups below ours
+		      | /full | /full | there are control groups below ours
+		      | /own  | /     | cannot find our own control group in a cgroup2 file system
+	`) {
+		testutil.WriteFile(t, proc+"/self/mountinfo", "1 2 0:3 / "+proc+"/top"+cells[0]+" rw - cgroup2 none rw\n")
+		testutil.WriteFile(t, proc+"/self/cgroup", "1:cpu:/elsewhere\n0::"+cells[2]+"\n")
+		var stat unix.Stat_t
+		unix.Stat(proc+"/top"+cells[1], &stat)
+		text := ""
+		if err := checkCgroup(procfs.Root(proc), stat.Ino); err != nil {
+			text = err.Error()
 		}
-	}
-	if ids, err := readCgroups("/proc", 1); err != nil || len(ids) > 0 {
-		t.Errorf("the root: %v, %v", ids, err)
-	}
-	if ids, err := readCgroups("/proc", 1<<60); err == nil || len(ids) == 0 {
-		t.Errorf("no such group: %v, %v", ids, err)
+		if text != cells[3] {
+			t.Errorf("%q: %s", cells, text)
+		}
 	}
 }

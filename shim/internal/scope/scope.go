@@ -46,8 +46,8 @@ type Scope struct {
 	// Why is the first error that made the lists worse.
 	Why error
 
-	cgroups cgroups
-	inodes  Inodes
+	cgroup uint64 // of ours; up to rootCgroup it does not tell our sockets from others
+	inodes Inodes
 }
 
 // NoListener reports whether the container certainly listens nowhere.
@@ -58,7 +58,7 @@ func (s *Scope) NoListener() bool {
 // Owns reports whether the socket is known to be ours. A socket made after Gather is known
 // by its control group alone, until Learn adds its inode.
 func (s *Scope) Owns(socket *tcp.Socket) bool {
-	return s.cgroups[socket.Cgroup] || s.inodes.Has(socket.Inode)
+	return s.cgroup > rootCgroup && socket.Cgroup == s.cgroup || s.inodes.Has(socket.Inode)
 }
 
 // Learn adds sockets of our processes that were found later.
@@ -75,8 +75,5 @@ func (s *Scope) Extend(later *Scope) (added tcp.Ports) {
 	added = slices.DeleteFunc(slices.Clone(later.Ports), s.Ports.Has)
 	s.Ports = s.Ports.Union(added)
 	s.Learn(later.inodes)
-	if s.cgroups != nil {
-		maps.Copy(s.cgroups, later.cgroups)
-	}
 	return added
 }
