@@ -114,8 +114,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 		opens:  opens{comparable: true},
 		ledger: ledger.New(usual.Ledger(trigger)),
 	}
-	initial, err := s.observer.counters()
-	s.observer.opens.begin(initial, err)
+	s.observer.opens.latest, _ = s.observer.counters()
 	return s, f, e
 }
 

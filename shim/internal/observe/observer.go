@@ -11,9 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// manySockets is the number of sockets above which samples are less frequent.
-const manySockets = 10_000
-
 // The states of listeners, and of connections that a program has open.
 var (
 	listenStates = sockdiag.In(tcp.Listen)
@@ -73,7 +70,8 @@ func Open(cfg *Config) *Observer {
 	o.readEvents()
 	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
 	initial, err := o.counters()
-	o.opens.begin(initial, err)
+	o.opens.comparable = o.opens.comparable && err == nil
+	o.opens.initial, o.opens.latest = initial, initial
 	return o
 }
 
@@ -106,39 +104,38 @@ func (o *Observer) readEvents() {
 	}
 }
 
-// Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted, and has it
-// judged. A sample after a failed dump is incomplete; if the source has changed, the sample is taken
-// again from the next source. Without a port nothing is listed, and datagrams are activity.
-func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) {
+// Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted. A sample after a failed dump is
+// incomplete; if the source has changed by that, the next one is taken from the next source. Without a port
+// nothing is listed, and datagrams are activity.
+func (o *Observer) Sample(now time.Time, timeWait bool) *ledger.Sample {
 	if len(o.scope.Ports) == 0 {
 		rest := ledger.Rest{Incomplete: !o.scope.Complete}
 		if n, err := procfs.Root("").Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
 			o.datagrams, rest.MissedAt = n, now
 		}
 		o.ledger.Begin(now)
-		judge(o.ledger.End(rest))
-		return
+		return o.ledger.End(rest)
 	}
 	if o.source.retry(now) {
 		o.ledger.ChangeSource()
 		o.readEvents()
 	}
 	wasTable := o.source.isTable()
-	err := o.sampleSource(now, timeWait, judge)
-	if o.source.isTable() && !wasTable {
+	sample, err := o.sample(now, timeWait)
+	o.source.failed = nil
+	switch {
+	case wasTable:
+		o.source.failed = err
+	case o.source.isTable():
 		o.ledger.ChangeSource()
 		o.events.leave()
-		err = o.sampleSource(now, timeWait, judge)
 	}
-	o.source.failed = nil
-	if o.source.isTable() {
-		o.source.failed = err
-	}
+	return sample
 }
 
-// sampleSource takes a sample from the present source: open connections, then
+// sample takes a sample from the present source: open connections, then
 // connections closed since the previous sample, then the surplus of the counters.
-func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+func (o *Observer) sample(now time.Time, timeWait bool) (*ledger.Sample, error) {
 	if note := o.ledger.PingPong(now); note != nil {
 		_ = procfs.Root("").TCP(func(s *tcp.Socket) { note(s.Local, s.Remote, s.Info.PingPong) })
 	}
@@ -166,8 +163,7 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	rest.MissedAt = o.events.endSample()
 	o.opens.check(now, counters, countersErr, &o.events, &rest)
 	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
-	judge(o.ledger.End(rest))
-	return err
+	return o.ledger.End(rest), err
 }
 
 // ports returns the ports whose sockets are read.

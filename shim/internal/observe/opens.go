@@ -17,12 +17,6 @@ type opens struct {
 	toSelf  int             // connections to ourselves since the latest sample with counters
 }
 
-// begin sets the counters of the trigger.
-func (p *opens) begin(initial procfs.Counters, err error) {
-	p.comparable = p.comparable && err == nil
-	p.initial, p.latest = initial, initial
-}
-
 // check adds to rest the connections that the kernel has accepted since the previous sample.
 // If destroy events report connections, a surplus is of connections shorter than a sample
 // that will still be reported. Otherwise a surplus is activity; where the counter includes

@@ -230,7 +230,7 @@ func (s *Sampler) take(now time.Time) {
 // sample takes a sample, and returns what the sample means for the hold. Without a TCP listener only
 // datagrams can be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients(), s.judge)
+	s.judge(s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients()))
 	found := &s.observer.scope
 	switch {
 	case s.observer.countsDatagrams():
@@ -298,15 +298,11 @@ func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 	case s.searching:
 		return max(searchInterval, took)
 	}
-	if s.observer.sockets > manySockets {
-		pause = max(pause, 10*took)
-	}
 	if s.watching && !s.slowed.Load() {
-		between := closeInterval
-		if s.observer.sockets > fewSockets { // else what took long was to get a processor
-			between = max(between, 10*took)
-		}
-		pause = min(pause, between)
+		pause = min(pause, closeInterval)
+	}
+	if s.observer.sockets > fewSockets { // else what took long was to get a processor
+		pause = max(pause, 10*took)
 	}
 	held := now.Sub(cfg.Start)
 	end := cfg.Gate.MaxHold() - 2*took
