@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -50,7 +49,7 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 // PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners. It is called
 // before Continue.
 func (s *Sampler) PID1Serves() (serves bool) {
-	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
+	_, _ = proc.EachTarget(1, func(_ int, target []byte) {
 		inode := scope.SocketInode(target)
 		serves = serves || inode != 0 && s.observer.seen[inode]
 	})

@@ -68,10 +68,13 @@ func Open(cfg *Config) *Observer {
 		o.source.failed = o.scope.Why
 	}
 	o.readEvents()
-	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
+	o.datagrams, o.uncounted = proc.Datagrams()
 	initial, err := o.counters()
 	o.opens.comparable = o.opens.comparable && err == nil
 	o.opens.initial, o.opens.latest = initial, initial
+	if err != nil && o.Name() == SockDiag && o.events.reader == nil {
+		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
+	}
 	return o
 }
 
@@ -110,7 +113,7 @@ func (o *Observer) readEvents() {
 func (o *Observer) Sample(now time.Time, timeWait bool) *ledger.Sample {
 	if len(o.scope.Ports) == 0 {
 		rest := ledger.Rest{Incomplete: !o.scope.Complete}
-		if n, err := procfs.Root("").Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
+		if n, err := proc.Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
 			o.datagrams, rest.MissedAt = n, now
 		}
 		o.ledger.Begin(now)
@@ -137,13 +140,13 @@ func (o *Observer) Sample(now time.Time, timeWait bool) *ledger.Sample {
 // connections closed since the previous sample, then the surplus of the counters.
 func (o *Observer) sample(now time.Time, timeWait bool) (*ledger.Sample, error) {
 	if note := o.ledger.PingPong(now); note != nil {
-		_ = procfs.Root("").TCP(func(s *tcp.Socket) { note(s.Local, s.Remote, s.Info.PingPong) })
+		_ = proc.TCP(func(s *tcp.Socket) { note(s.Local, s.Remote, s.Info.PingPong) })
 	}
 	o.ledger.Begin(now)
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports(), Info: true}
+	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports()}
 	if !timeWait {
 		q.States &^= sockdiag.In(tcp.TimeWait)
 	}
@@ -221,7 +224,7 @@ func (o *Observer) observeDeferred() error {
 // counters reads the counters of TCP in the network namespace, without connections of lameduck's
 // own.
 func (o *Observer) counters() (procfs.Counters, error) {
-	counters, err := procfs.Root("").Counters()
+	counters, err := proc.Counters()
 	if o.own.all != nil {
 		counters.PassiveOpens -= o.own.all.Opens()
 	}

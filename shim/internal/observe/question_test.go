@@ -115,7 +115,7 @@ func asked(t *testing.T, at netip.AddrPort, l *serving) (found string, waited ti
 	if open := s.cfg.Own.Since(nil, time.Now().Add(time.Hour)); len(open) > 0 {
 		t.Errorf("connections are left: %v", open)
 	}
-	return strings.Join(tables.Differing(letgo.Answer{}, q.Answer), " "), now.Sub(began)
+	return strings.Join(tables.Differing(letgo.Answer{}, q.found), " "), now.Sub(began)
 }
 
 // TestQuestion: what is found out about servers, and within which time, whatever they answer.
@@ -162,8 +162,8 @@ func TestHoldOver(t *testing.T) {
 		t.Error("the question does not wait")
 	}
 	s.slowed.Store(true)
-	if !s.step(q, now) || q.Else == "" {
-		t.Errorf("the question waits: %+v", q.Answer)
+	if !s.step(q, now) || q.found.Else == "" {
+		t.Errorf("the question waits: %+v", q.found)
 	}
 }
 

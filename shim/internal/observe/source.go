@@ -10,6 +10,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
+// proc is /proc of our own mount namespace.
+const proc procfs.Root = ""
+
 // maxFailures is how many dumps of sock_diag(7) may fail in a row before the source
 // changes. A single failure (ENOBUFS, an interrupted dump) is temporary.
 const maxFailures = 3

@@ -21,7 +21,7 @@ const destroyGroups = 1<<(unix.SKNLGRP_INET_TCP_DESTROY-1) | 1<<(unix.SKNLGRP_IN
 type Events struct {
 	fd    int
 	ports tcp.Ports
-	buf   []byte
+	buf   [bufferLen]byte
 	sock  tcp.Socket
 }
 
@@ -36,7 +36,7 @@ func OpenEvents(ports tcp.Ports) (*Events, error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
 	}
-	e := &Events{fd: fd, buf: make([]byte, bufferLen)}
+	e := &Events{fd: fd}
 	err = e.SetPorts(ports)
 	if err == nil { // the groups are joined last, so that no event arrives unfiltered
 		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: destroyGroups})
@@ -78,7 +78,7 @@ func (e *Events) FD() int { return e.fd }
 func (e *Events) Read(visit func(*tcp.Socket)) (missed bool) {
 	events := reply{ports: e.ports, sock: &e.sock, visit: visit}
 	for range maxEvents {
-		n, err := receive(e.fd, e.buf)
+		n, err := receive(e.fd, e.buf[:])
 		if err == unix.EAGAIN {
 			break
 		}

@@ -100,25 +100,23 @@ func TestDump(t *testing.T) {
 	client, server := pair(t, l)
 	testutil.Must(io.WriteString(client, "unread"))
 	testutil.Eventually(t, "received", func() bool { return onFD(server, ReadSocket).Unread == 6 })
-	for _, info := range []bool{false, true} {
-		dump := func(state tcp.State) (found tcp.Socket) {
-			n := 0
-			q := Query{States: In(state), Ports: []uint16{portOf(l)}, Info: info}
-			if err := c.Dump(q, func(s *tcp.Socket) { found = *s; n++ }); err != nil || n != 1 {
-				t.Errorf("%d sockets, %v; want one in state %d", n, err, state)
-			}
-			return found
+	dump := func(state tcp.State) (found tcp.Socket) {
+		n := 0
+		q := Query{States: In(state), Ports: []uint16{portOf(l)}}
+		if err := c.Dump(q, func(s *tcp.Socket) { found = *s; n++ }); err != nil || n != 1 {
+			t.Errorf("%d sockets, %v; want one in state %d", n, err, state)
 		}
-		if s := dump(tcp.Listen); s.Inode != onFD(l, inode) || s.HasInfo {
-			t.Errorf("listener %+v", s)
-		}
-		got, want := dump(tcp.Established), onFD(server, ReadSocket)
-		if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != want.Unread || got.HasInfo != info {
-			t.Errorf("connection %+v, want %+v", got, want)
-		}
-		if info && (got.Info.Received != 10 || want.Info.Received != 10 || got.Info.Sent != 6 || want.Info.Sent != 6) {
-			t.Errorf("connection %+v, want %+v", got, want)
-		}
+		return found
+	}
+	if s := dump(tcp.Listen); s.Inode != onFD(l, inode) || s.HasInfo {
+		t.Errorf("listener %+v", s)
+	}
+	got, want := dump(tcp.Established), onFD(server, ReadSocket)
+	if got.Inode != onFD(server, inode) || got.Cookie != want.Cookie || got.Unread != want.Unread || !got.HasInfo {
+		t.Errorf("connection %+v, want %+v", got, want)
+	}
+	if got.Info.Received != 10 || want.Info.Received != 10 || got.Info.Sent != 6 || want.Info.Sent != 6 {
+		t.Errorf("connection %+v, want %+v", got, want)
 	}
 }
 
@@ -188,7 +186,7 @@ func TestManySockets(t *testing.T) {
 	for range 300 {
 		listen(t, "tcp4")
 	}
-	q := Query{States: AllStates, Info: true}
+	q := Query{States: AllStates}
 	func() {
 		defer func() { recover() }()
 		c.Dump(q, func(*tcp.Socket) { panic("enough") })
@@ -219,7 +217,7 @@ func TestNoCarrier(t *testing.T) {
 	testutil.Must(io.WriteString(server, "more"))
 	last := tcp.Socket{}
 	testutil.Eventually(t, "three tries", func() bool {
-		q := Query{States: In(tcp.Established), Ports: tcp.Ports{portOf(l)}, Info: true}
+		q := Query{States: In(tcp.Established), Ports: tcp.Ports{portOf(l)}}
 		c.Dump(q, func(s *tcp.Socket) { last = *s })
 		return last.Info.Sent >= 6+3*4 || last.Retries > 0
 	})

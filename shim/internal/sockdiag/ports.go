@@ -17,10 +17,10 @@ const maxSpans = 256
 // span is a run of ports, both ends included.
 type span struct{ from, to uint16 }
 
-// spans appends the spans of a filter to list.
-func spans(p tcp.Ports, list []span) []span {
+// spans returns the spans of a filter.
+func spans(p tcp.Ports) (list []span) {
 	if len(p) > maxSpans {
-		return append(list, span{p[0], p[len(p)-1]})
+		return []span{{p[0], p[len(p)-1]}}
 	}
 	for _, port := range p {
 		list = append(list, span{port, port})
@@ -40,7 +40,7 @@ func socketFilter(p tcp.Ports) (program []unix.SockFilter) {
 		return nil
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
-	for _, span := range spans(p, nil) {
+	for _, span := range spans(p) {
 		program = append(program, []unix.SockFilter{
 			{Code: unix.BPF_JMP | unix.BPF_JGE, Jf: 2, K: uint32(span.from)},
 			{Code: unix.BPF_JMP | unix.BPF_JGT, Jt: 1, K: uint32(span.to)},

@@ -10,7 +10,6 @@ import (
 type Query struct {
 	States States
 	Ports  tcp.Ports // local ports; empty: all
-	Info   bool      // fill Socket.Info: takes about a third longer
 }
 
 // States is a set of TCP states.
@@ -51,9 +50,7 @@ func newRequest(b []byte, family uint8, q Query) []byte {
 	request := inetDiagReq{
 		header: unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP},
 		family: family, protocol: unix.IPPROTO_TCP, states: q.States,
-	}
-	if q.Info {
-		request.attributes = 1 << (attrInfo - 1) // a bit for each to send with each socket
+		attributes: 1 << (attrInfo - 1), // a bit for each to send with each socket
 	}
 	b = append(b[:0], bytesOf(&request)...)
 	if len(q.Ports) > 0 {
@@ -78,8 +75,7 @@ const (
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
 func appendBytecode(b []byte, ports tcp.Ports) []byte {
-	var room [maxSpans]span // on the stack: a dump allocates nothing
-	spans := spans(ports, room[:0])
+	spans := spans(ports)
 	left := len(spans)*spanLen - bcOpLen
 	b = native.AppendUint16(b, uint16(attrLen+left))
 	b = native.AppendUint16(b, attrBytecode)
