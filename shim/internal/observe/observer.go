@@ -27,6 +27,7 @@ type Observer struct {
 	ledger   *ledger.Ledger
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
+	wasTable bool         // the source of the latest sample was a table
 
 	facts     scope.Facts     // that were known at the trigger
 	seen      map[uint32]bool // inodes of listeners
@@ -67,6 +68,7 @@ func Open(cfg *Config) *Observer {
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
 		o.source.failed = o.scope.Why
 	}
+	o.wasTable = o.source.isTable()
 	o.readEvents()
 	o.datagrams, o.uncounted = proc.Datagrams()
 	initial, err := o.counters()
@@ -100,9 +102,12 @@ func (o *Observer) countsDatagrams() bool {
 	return s.Complete && len(s.Ports) == 0 && len(s.UDP) > 0 && o.uncounted == nil
 }
 
-// readEvents makes events those of scope.Ports.
+// readEvents makes events those of scope.Ports, or none beside the tables of /proc/net.
 func (o *Observer) readEvents() {
-	if !o.source.isTable() && len(o.scope.Ports) > 0 {
+	switch {
+	case o.source.isTable():
+		o.events.leave()
+	case len(o.scope.Ports) > 0:
 		o.events.setPorts(o.ports())
 	}
 }
@@ -119,19 +124,16 @@ func (o *Observer) Sample(now time.Time, timeWait bool) *ledger.Sample {
 		o.ledger.Begin(now)
 		return o.ledger.End(rest)
 	}
-	if o.source.retry(now) {
+	o.source.retry(now)
+	if isTable := o.source.isTable(); isTable != o.wasTable {
+		o.wasTable = isTable
 		o.ledger.ChangeSource()
 		o.readEvents()
 	}
-	wasTable := o.source.isTable()
 	sample, err := o.sample(now, timeWait)
 	o.source.failed = nil
-	switch {
-	case wasTable:
+	if o.wasTable {
 		o.source.failed = err
-	case o.source.isTable():
-		o.ledger.ChangeSource()
-		o.events.leave()
 	}
 	return sample
 }

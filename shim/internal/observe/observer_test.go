@@ -15,15 +15,18 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestObserverFallsBack: a source that fails in three samples in a row, of which the first two are incomplete, is
-// replaced in the third by /proc/net. Open connections are not new to the next source, which shows no requests.
-// Without any source nothing can be observed, and the reasons are named.
+// TestObserverFallsBack: a source that fails three times in a row, in two samples, which are incomplete, and then as
+// listeners are listed, is replaced by /proc/net. Open connections are not new to the next source, which shows no
+// requests. Without any source nothing can be observed, and the reasons are named.
 func TestObserverFallsBack(t *testing.T) {
 	s, f, e := fakeSampler(kept(99))
 	s.observer.source.root = procRoot(t)
 	s.take(trigger)
 	f.errs = slices.Repeat([]error{errDenied}, 2*maxFailures)
 	for i := range maxFailures + 1 {
+		if i == maxFailures-1 {
+			s.observer.FindLate()
+		}
 		s.take(trigger.Add(time.Duration(i+1) * time.Second))
 		got := s.snapshot
 		if i < maxFailures-1 {
@@ -35,7 +38,7 @@ func TestObserverFallsBack(t *testing.T) {
 		if got.Observer != ProcNet || got.Trouble != "sock_diag: denied" || !e.closed || s.observer.events.reader != nil {
 			t.Errorf("sample %d: %s, %s", i, got.Observer, got.Trouble)
 		}
-		if got.Open != 1 || got.Accepted != 0 || got.More || !got.Requests.Stale {
+		if got.Open != 1 || got.Incomplete || got.Accepted != 0 || got.More || !got.Requests.Stale {
 			t.Errorf("sample %d: %+v, requests %+v", i, got.Sample, got.Requests)
 		}
 	}

@@ -36,18 +36,16 @@ type source struct {
 // isTable reports whether the tables of /proc/net are read.
 func (s *source) isTable() bool { return s.failures >= maxFailures }
 
-// retry tries sock_diag(7) again if that is due, and reports whether it is the source now.
-func (s *source) retry(now time.Time) bool {
+// retry tries sock_diag(7) again if that is due, and changes the source if it works.
+func (s *source) retry(now time.Time) {
 	if !s.isTable() || now.Before(s.retryAt) {
-		return false
+		return
 	}
 	s.retryIn = max(retryInterval, 2*s.retryIn)
 	s.retryAt = now.Add(s.retryIn)
-	if s.dump(sockdiag.Query{States: listenStates}, func(*tcp.Socket) {}) != nil {
-		return false
+	if s.dump(sockdiag.Query{States: listenStates}, func(*tcp.Socket) {}) == nil {
+		s.failures, s.limits = 0, ""
 	}
-	s.failures, s.limits = 0, ""
-	return true
 }
 
 // each visits the sockets that match q. A socket is valid until visit returns. After an error some sockets
