@@ -3,6 +3,7 @@
 package closer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -83,7 +84,8 @@ func (c *Closer) try(h holder, cookie uint64, word string, may func(*tcp.Socket)
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
 		return nil, nil
 	default:
-		return nil, c.refuse(h.pid, err)
+		c.refused = cmp.Or(c.refused, c.explain(h.pid, err))
+		return nil, c.refused
 	}
 	now, err := sockdiag.ReadSocket(fd)
 	n := 0
@@ -151,22 +153,14 @@ func (c *Closer) search() {
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 			// The descriptors of a zombie seem to be root's.
 			if p, err := c.root.Process(pid); !p.Dead() && !procfs.Gone(err) {
-				c.refuse(pid, unix.EPERM)
+				c.refused = cmp.Or(c.refused, c.explain(pid, unix.EPERM))
 			}
 		}
 	}
 	c.searchedAt = time.Now()
 }
 
-// refuse remembers why the sockets of a process cannot be duplicated.
-func (c *Closer) refuse(pid int, err error) error {
-	if c.refused == nil {
-		c.refused = c.explain(pid, err)
-	}
-	return c.refused
-}
-
-// explain returns why a socket of a process could not be duplicated, and what would help. See
+// explain returns why a socket of a process cannot be duplicated, and what would help. See
 // ptrace(2), "Ptrace access mode checking".
 func (c *Closer) explain(pid int, err error) error {
 	const remedy = "add the capability SYS_PTRACE"

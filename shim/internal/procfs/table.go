@@ -95,32 +95,24 @@ func (r *row) address(field int) netip.AddrPort {
 	return netip.AddrPortFrom(addr, uint16(r.number(port, 16)))
 }
 
-// parseRow parses a line of the tables of TCP and UDP, and reports false for a line that is no row:
+// eachSocket calls use with the rows of a table of TCP or UDP; use returns false for a row that
+// is no socket:
 //
 //	sl: local remote st tx_queue:rx_queue tr:when retrnsmt uid timeout inode ref pointer rto ato ack ...
 //
 // The lowest bit of ack is Info.PingPong. See get_tcp4_sock in net/ipv4/tcp_ipv4.c, udp4_format_sock in
 // net/ipv4/udp.c.
-func parseRow(line []byte) (s tcp.Socket, ok bool) {
-	r := newRow(line)
-	s.Local = r.address(1)
-	s.Remote = r.address(2)
-	s.State = tcp.State(r.number(r.fields[3], 16))
-	tx, rx := r.pair(4)
-	s.Unsent = r.number(tx, 16)
-	s.Unread = r.number(rx, 16)
-	s.Inode = r.number(r.fields[9], 10)
-	ok = !r.bad
-	s.Info.PingPong = r.number(r.fields[14], 10)&1 != 0 // 0 in rows without it
-	return s, ok
-}
-
-// eachSocket calls use with the rows of a table of TCP or UDP; use returns false for a row that
-// is no socket.
 func (r Root) eachSocket(name string, use func(*tcp.Socket) bool) error {
 	var s tcp.Socket
-	return r.eachLine(name, "sl", func(line []byte) (ok bool) {
-		s, ok = parseRow(line)
+	return r.eachLine(name, "sl", func(line []byte) bool {
+		f := newRow(line)
+		tx, rx := f.pair(4)
+		s = tcp.Socket{
+			Local: f.address(1), Remote: f.address(2), State: tcp.State(f.number(f.fields[3], 16)),
+			Unsent: f.number(tx, 16), Unread: f.number(rx, 16), Inode: f.number(f.fields[9], 10),
+		}
+		ok := !f.bad
+		s.Info.PingPong = f.number(f.fields[14], 10)&1 != 0 // 0 in rows without it
 		return ok && use(&s)
 	})
 }
