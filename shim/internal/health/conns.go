@@ -23,6 +23,8 @@ const maxClosed = 512
 // ::1, and servers that allow 127.0.0.1 alone would refuse it. The goroutines of the listener and of Ask
 // write the list and the sampling goroutine reads the list, hence the mutex, held for microseconds by each.
 type Conns struct {
+	Listener uint32 // inode of the listening socket, as /proc shows it; 0: none
+
 	opens  atomic.Uint64
 	mu     sync.Mutex
 	open   map[int]Conn // by descriptor

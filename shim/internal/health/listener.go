@@ -38,6 +38,9 @@ func Open(s check.Spec, conns *Conns) (*Listener, error) {
 	if err = cmp.Or(err, failed); err != nil {
 		return nil, fmt.Errorf("cannot listen on %v: %w", check.Spec{Listen: s.Listen}, err)
 	}
+	var stat unix.Stat_t
+	unix.Fstat(fd, &stat)
+	conns.Listener = uint32(stat.Ino)
 	l := &Listener{targets: s.Targets(), wake: wake, limits: defaultLimits, fd: fd, conns: conns}
 	for i := range l.clients {
 		l.clients[i] = l.noClient(make([]byte, bufferLen), make([]byte, bufferLen))

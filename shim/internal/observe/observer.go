@@ -59,6 +59,7 @@ func Open(cfg *Config) *Observer {
 	}
 	if cfg.Own != nil {
 		o.own.all = cfg.Own
+		o.facts.Listener = cfg.Own.Listener
 	}
 	o.scope = scope.Find(o.facts, func() ([]tcp.Socket, error) { return o.source.list(openStates) })
 	if len(o.scope.Unserved) > 0 {

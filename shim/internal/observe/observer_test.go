@@ -82,6 +82,7 @@ func TestObserverReturns(t *testing.T) {
 	want(time.Second, "sock_diag, 1 of 1 in flight")
 	f.errs = slices.Repeat([]error{errDenied}, maxFailures+3)
 	want(1500*time.Millisecond, "sock_diag, 1 of 1 in flight")
+	want(1750*time.Millisecond, "/proc/net, 1 of 1 in flight")
 	want(8*time.Second, "/proc/net, 1 of 1 in flight")
 	f.sockets[0].Info.LastReceived = 8 * time.Second
 	want(9*time.Second, "sock_diag, 1 of 1 in flight")

@@ -51,3 +51,15 @@ func TestOwn(t *testing.T) {
 		t.Errorf("asked for connections closed since %v, want %v", f.since, want)
 	}
 }
+
+// TestOwnInQueue: a sample shows the queue of the command without connections of lameduck's own.
+func TestOwnInQueue(t *testing.T) {
+	queue := listenerOn(80, 0)
+	queue.Unread = 2
+	s, _, _ := fakeSampler(queue)
+	s.observer.own.all = &fakeConns{conns: []health.Conn{healthCheck(1)}}
+	s.take(trigger)
+	if others := s.snapshot.Ledger.Others; len(others) != 1 || others[0].Unread != 1 {
+		t.Errorf("%+v, want a queue of one", others)
+	}
+}

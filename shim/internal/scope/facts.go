@@ -14,6 +14,7 @@ type Facts struct {
 	Listeners []tcp.Socket // of the network namespace, as the observer sees them; sockets in other states are ignored
 	Err       error        // why Listeners, or a table that was read since, may not be complete
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
+	Listener  uint32       // inode of lameduck's own, 0: none; Gather finds the sockets from descriptor 3 up
 
 	// Namespace counts all listeners of the network namespace, whoever they belong to: for a
 	// measure beside a server in another container.
@@ -68,7 +69,7 @@ func (f *Facts) Gather() {
 	}
 	f.CgroupErr = checkCgroup(proc, f.Cgroup)
 	f.Held, f.HeldErr = HeldSockets(proc, f.WholePIDNamespace)
-	f.Shim = Inodes{}
+	f.Shim = Inodes{f.Listener: true}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as
 	// the command's: the hold may then be too long, but never too short.
 	_, _ = proc.EachTarget(procfs.Self, func(fd int, target []byte) {
