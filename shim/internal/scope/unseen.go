@@ -3,6 +3,7 @@ package scope
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -22,8 +23,7 @@ func findUnseen(f *Facts) (found []string) {
 	}
 	// Sockets passed by socket activation may be of another network namespace, as with podman run
 	// --network=none. They look like sockets that are not bound. See sd_listen_fds(3).
-	env, _ := proc.Environment(procfs.Self)
-	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "LISTEN_FDS=") }) {
+	if os.Getenv("LISTEN_FDS") != "" {
 		note("inherited sockets")
 	}
 	own, err := proc.NetNamespace(procfs.Self)
