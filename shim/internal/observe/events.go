@@ -13,6 +13,9 @@ import (
 // CAP_NET_ADMIN the kernel's buffer has room for some 300 events.
 const burstThreshold = 30
 
+// maxClosed is how many closed connections are kept between two samples, each in some hundred bytes.
+const maxClosed = 20_000
+
 // burstInterval is how often events are read in a burst.
 const burstInterval = 25 * time.Millisecond
 
@@ -55,7 +58,15 @@ func (e *events) setPorts(ports tcp.Ports) {
 
 // read collects the events that have arrived.
 func (e *events) read(now time.Time) {
-	if e.reader != nil && e.reader.Read(func(s *tcp.Socket) { e.closed = append(e.closed, closed{*s, now}) }) {
+	if e.reader == nil {
+		return
+	}
+	missed := e.reader.Read(func(s *tcp.Socket) {
+		if len(e.closed) < maxClosed {
+			e.closed = append(e.closed, closed{*s, now})
+		}
+	})
+	if missed || len(e.closed) == maxClosed {
 		e.missedAt = now
 	}
 }

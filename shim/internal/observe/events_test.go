@@ -18,10 +18,11 @@ func TestEventsMissed(t *testing.T) {
 		"few":    {fakeEvents{ended: burstThreshold}, false, false},
 		"many":   {fakeEvents{ended: burstThreshold + 1}, false, true},
 		"missed": {fakeEvents{missed: true}, true, true},
+		"a lot":  {fakeEvents{ended: maxClosed + 1}, true, true},
 	} {
 		e := events{reader: &c.reader}
 		e.read(trigger)
-		bursting := e.bursting()
+		bursting := e.bursting() && len(e.closed) <= maxClosed
 		if missed := e.endSample().Equal(trigger); missed != c.missed || bursting != c.bursting || e.bursting() {
 			t.Errorf("%s: missed %v, bursting %v, then %v", name, missed, bursting, e.bursting())
 		}
