@@ -112,6 +112,7 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 		source: source{dump: f.Dump},
 		events: events{reader: e},
 		opens:  opens{comparable: true},
+		own:    own{all: s.cfg.Own},
 		ledger: ledger.New(usual.Ledger(trigger)),
 	}
 	s.observer.opens.latest, _ = s.observer.counters()

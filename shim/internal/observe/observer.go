@@ -42,24 +42,21 @@ type Observer struct {
 // the first sample, so that no connection is missed in between.
 func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
-	leavesOut := cfg.Own != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
+	leavesOut := t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &Observer{
 		opens:  opens{comparable: !leavesOut},
+		own:    own{all: cfg.Own},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
 		seen:   map[uint32]bool{},
 	}
 	o.source.dump = new(sockdiag.Lister).Dump
 	listeners, err := o.source.list(listenStates)
 	o.facts = scope.Facts{
-		Given: cfg.Ports, Listeners: listeners, Err: err,
+		Given: cfg.Ports, Listeners: listeners, Err: err, Listener: cfg.Own.Listener,
 		Namespace: cfg.EveryPort, WholePIDNamespace: cfg.WholePIDNamespace,
 	}
 	if !cfg.EveryPort {
 		o.facts.Cgroup = o.source.ownCgroup()
-	}
-	if cfg.Own != nil {
-		o.own.all = cfg.Own
-		o.facts.Listener = cfg.Own.Listener
 	}
 	o.scope = scope.Find(o.facts, func() ([]tcp.Socket, error) { return o.source.list(openStates) })
 	if len(o.scope.Unserved) > 0 {
@@ -156,6 +153,7 @@ func (o *Observer) sample(now time.Time, timeWait bool) (*ledger.Sample, error) 
 	err := o.source.each(q, o.visit)
 	o.events.read(now)
 	checked := o.own.update(now)
+	o.opens.comparable = o.opens.comparable && o.own.opens == 0
 	if err == nil {
 		err = o.observeDeferred()
 	}
@@ -228,8 +226,6 @@ func (o *Observer) observeDeferred() error {
 // own.
 func (o *Observer) counters() (procfs.Counters, error) {
 	counters, err := proc.Counters()
-	if o.own.all != nil {
-		counters.PassiveOpens -= o.own.all.Opens()
-	}
+	counters.PassiveOpens -= o.own.all.Opens()
 	return counters, err
 }

@@ -44,7 +44,7 @@ func TestObserverFallsBack(t *testing.T) {
 	}
 	s.observer.source.root = "/no/such"
 	s.take(trigger)
-	const trouble = `sock_diag: denied; cannot open "/no/such/net/tcp": no such file or directory`
+	const trouble = "sock_diag: denied; open /no/such/net/tcp: no such file or directory"
 	if got := s.snapshot; got.State != stop.Unobservable || got.Observer != None || got.Trouble != trouble {
 		t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
 	}

@@ -21,7 +21,7 @@ type ownConns interface {
 // own knows the connections of lameduck's own to the command, which do not count: health
 // checks that are passed on, and requests.
 type own struct {
-	all       ownConns      // nil: none
+	all       ownConns
 	conns     []health.Conn // open in the latest sample, or closed within maxEventDelay before
 	previous  []health.Conn // conns of the sample before
 	sampledAt time.Time
@@ -31,9 +31,6 @@ type own struct {
 // update asks for the connections, after the sockets were listed: so none is missing. The result is
 // whether they may have caused segments since the previous sample.
 func (o *own) update(now time.Time) (moved bool) {
-	if o.all == nil {
-		return false
-	}
 	opens := o.all.Opens()
 	moved = opens != o.opens || len(o.all.Since(nil, o.sampledAt)) > 0
 	o.opens = opens

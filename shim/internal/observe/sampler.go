@@ -82,7 +82,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	if len(cfg.Letgo.Goaway) > 0 && cfg.Own == nil { // --close-idle implies it
+	if cfg.Own == nil {
 		cfg.Own = health.NewConns()
 	}
 	return &Sampler{

@@ -158,7 +158,7 @@ func (r Root) Signals(pid int) (s Signals, err error) {
 	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk:", &s.Ignored: "SigIgn:", &s.Caught: "SigCgt:"} {
 		mask, err := strconv.ParseUint(field(status, name), 16, 64) // bit 0 is signal 1
 		if err != nil {
-			return s, fmt.Errorf("its status lacks %s %w", name, err)
+			return s, err
 		}
 		*set = sig.Set(mask)
 	}

@@ -26,7 +26,7 @@ func (r Root) eachLine(name, header string, use func(line []byte) bool) error {
 	path := r.path(system, name)
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot open %q: %w", path, errors.Unwrap(err)) // without the path
+		return err
 	}
 	defer file.Close()
 	lines := bufio.NewReaderSize(file, longest)
