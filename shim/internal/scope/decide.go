@@ -20,7 +20,7 @@ func Decide(f Facts) Scope {
 	// server's: Docker's resolver at 127.0.0.11 outlives the server.
 	listens := func(c *tcp.Socket) bool {
 		isHelper := f.Namespace && c.Local.Addr().IsLoopback() && f.Ephemeral.Has(c.Local.Port())
-		return c.State == tcp.Listen && counts(c) && !isHelper
+		return counts(c) && !isHelper
 	}
 	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
@@ -49,7 +49,7 @@ func Decide(f Facts) Scope {
 // method returns the best method that the facts allow.
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
-	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
+	isUnknown := func(s tcp.Socket) bool { return s.Cgroup == 0 }
 	known := f.Cgroup > rootCgroup && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.servesGiven()):

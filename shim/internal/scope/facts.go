@@ -11,7 +11,7 @@ import (
 type Facts struct {
 	// What the caller of Find knows.
 	Given     []uint16     // ports that the user named; if nobody serves any of them, all count
-	Listeners []tcp.Socket // of the network namespace, as the observer sees them; sockets in other states are ignored
+	Listeners []tcp.Socket // of the network namespace, as the observer sees them
 	Err       error        // why Listeners, or a table that was read since, may not be complete
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
 	Listener  uint32       // inode of lameduck's own, 0: none; Gather finds the sockets from descriptor 3 up
