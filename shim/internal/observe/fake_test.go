@@ -3,7 +3,6 @@ package observe
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -41,7 +40,7 @@ type fakeDumper struct {
 	dumps   int
 }
 
-func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error) {
+func (f *fakeDumper) Dump(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) (err error) {
 	f.dumps++
 	if len(f.errs) > 0 {
 		err = f.errs[0]
@@ -49,7 +48,7 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error)
 	}
 	var s tcp.Socket // reused, as by sockdiag
 	for _, s = range f.sockets {
-		if q.States&sockdiag.In(s.State) != 0 && (len(q.Ports) == 0 || slices.Contains(q.Ports, s.Local.Port())) {
+		if states&sockdiag.In(s.State) != 0 && (len(ports) == 0 || ports.Has(s.Local.Port())) {
 			visit(&s)
 		}
 	}

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
-	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -15,7 +14,7 @@ func (o *Observer) FindLate() {
 	}
 	var unseen []tcp.Socket
 	// A listener missed is in the next listing.
-	_ = o.source.each(sockdiag.Query{States: listenStates}, func(s *tcp.Socket) {
+	_ = o.source.each(listenStates, nil, func(s *tcp.Socket) {
 		if s.Inode != 0 && !o.seen[s.Inode] {
 			unseen = append(unseen, *s)
 		}

@@ -146,11 +146,11 @@ func (o *Observer) sample(now time.Time, timeWait bool) (*ledger.Sample, error) 
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports()}
+	states := sockdiag.AllStates
 	if !timeWait {
-		q.States &^= sockdiag.In(tcp.TimeWait)
+		states &^= sockdiag.In(tcp.TimeWait)
 	}
-	err := o.source.each(q, o.visit)
+	err := o.source.each(states, o.ports(), o.visit)
 	o.events.read(now)
 	checked := o.own.update(now)
 	o.opens.comparable = o.opens.comparable && o.own.opens == 0

@@ -73,11 +73,11 @@ func TestObserverReturns(t *testing.T) {
 		}
 	}
 	var tries []time.Duration
-	o.source.dump = func(q sockdiag.Query, visit func(*tcp.Socket)) error {
+	o.source.dump = func(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) error {
 		if o.source.isTable() {
 			tries = append(tries, now)
 		}
-		return f.Dump(q, visit)
+		return f.Dump(states, ports, visit)
 	}
 	want(time.Second, "sock_diag, 1 of 1 in flight")
 	f.errs = slices.Repeat([]error{errDenied}, maxFailures+2)

@@ -94,7 +94,7 @@ func (o *Observer) relays(fd int) bool {
 	ours, _ := sockdiag.ReadSocket(fd)
 	sent := ours.Info.Sent - ours.Info.Resent
 	var twins []tcp.Socket // those of others are connections of another lameduck, in another container of the pod
-	err := o.source.each(sockdiag.Query{States: openStates}, func(s *tcp.Socket) {
+	err := o.source.each(openStates, nil, func(s *tcp.Socket) {
 		header := s.Info.Sent - s.Info.Resent - sent
 		if s.Info.Received == ours.Info.Received && header <= maxHeader && s.Cookie != ours.Cookie {
 			twins = append(twins, *s)

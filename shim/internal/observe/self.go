@@ -29,8 +29,9 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 		return nil, nil
 	}
 	found = map[uint64]tcp.Socket{}
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
-	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
+	err = o.source.each(sockdiag.AllStates, tcp.PortSet(ports), func(s *tcp.Socket) {
+		found[ledger.ConnKey(s.Local, s.Remote)] = *s
+	})
 	o.learnHeld()
 	return found, err
 }

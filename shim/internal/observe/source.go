@@ -23,7 +23,7 @@ const retryInterval = 4 * time.Second
 // source lists the TCP sockets of the network namespace: by sock_diag(7) or, after
 // maxFailures, from the tables of /proc/net.
 type source struct {
-	dump     func(q sockdiag.Query, visit func(*tcp.Socket)) error
+	dump     func(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) error
 	failures int       // of dump, in a row; from maxFailures on dump is only tried
 	triedAt  time.Time // the latest try
 	root     procfs.Root
@@ -40,23 +40,23 @@ func (s *source) retry(now time.Time) {
 		return
 	}
 	s.triedAt = now
-	if s.dump(sockdiag.Query{States: listenStates}, func(*tcp.Socket) {}) == nil {
+	if s.dump(listenStates, nil, func(*tcp.Socket) {}) == nil {
 		s.failures, s.limits = 0, ""
 	}
 }
 
-// each visits the sockets that match q. A socket is valid until visit returns. After an error some sockets
+// each visits sockets, as sockdiag.Lister.Dump does. A socket is valid until visit returns. After an error some sockets
 // may have been visited.
-func (s *source) each(q sockdiag.Query, visit func(*tcp.Socket)) error {
+func (s *source) each(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) error {
 	if s.isTable() {
 		return s.root.TCP(func(found *tcp.Socket) {
-			isWanted := len(q.Ports) == 0 || q.Ports.Has(found.Local.Port())
-			if isWanted && q.States&sockdiag.In(found.State) != 0 {
+			isWanted := len(ports) == 0 || ports.Has(found.Local.Port())
+			if isWanted && states&sockdiag.In(found.State) != 0 {
 				visit(found)
 			}
 		})
 	}
-	err := s.dump(q, visit)
+	err := s.dump(states, ports, visit)
 	s.failures++
 	if err == nil {
 		s.failures = 0
@@ -73,7 +73,7 @@ func (s *source) list(states sockdiag.States) (list []tcp.Socket, err error) {
 	for {
 		list = nil
 		isLast := s.isTable()
-		err = s.each(sockdiag.Query{States: states}, func(found *tcp.Socket) { list = append(list, *found) })
+		err = s.each(states, nil, func(found *tcp.Socket) { list = append(list, *found) })
 		if err == nil || isLast {
 			return list, err
 		}

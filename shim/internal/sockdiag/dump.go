@@ -23,17 +23,17 @@ type Lister struct {
 	sock tcp.Socket
 }
 
-// Dump visits the sockets that match q: first AF_INET, then AF_INET6, including the IPv4
-// connections of dual-stack listeners. The socket is valid until visit returns. After
+// Dump visits the sockets in these states, with a local port in ports, if there is any: first AF_INET, then
+// AF_INET6, including the IPv4 connections of dual-stack listeners. The socket is valid until visit returns. After
 // an error some sockets may have been visited. Each dump has a netlink socket of its own: the kernel
 // takes no request on one with the rest of an abandoned reply.
-func (l *Lister) Dump(q Query, visit func(*tcp.Socket)) error {
+func (l *Lister) Dump(states States, ports tcp.Ports, visit func(*tcp.Socket)) error {
 	fd, err := connect()
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return l.dumpOn(fd, q, visit)
+	return l.dumpOn(fd, states, ports, visit)
 }
 
 // connect returns a netlink socket. Connected to the kernel (port 0), the socket receives no messages of
@@ -63,10 +63,10 @@ func newSocket(flags int) (fd int, err error) {
 }
 
 // dumpOn visits the sockets of both address families.
-func (l *Lister) dumpOn(fd int, q Query, visit func(*tcp.Socket)) error {
+func (l *Lister) dumpOn(fd int, states States, ports tcp.Ports, visit func(*tcp.Socket)) error {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		_, err := unix.Write(fd, newRequest(l.buf[:0], family, q))
-		r := reply{ports: q.Ports, sock: &l.sock, visit: visit}
+		_, err := unix.Write(fd, newRequest(l.buf[:0], family, states, ports))
+		r := reply{ports: ports, sock: &l.sock, visit: visit}
 		for err == nil && !r.done {
 			var n int
 			n, err = receive(fd, l.buf[:])

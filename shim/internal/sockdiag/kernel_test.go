@@ -102,8 +102,8 @@ func TestDump(t *testing.T) {
 	testutil.Eventually(t, "received", func() bool { return onFD(server, ReadSocket).Unread == 6 })
 	dump := func(state tcp.State) (found tcp.Socket) {
 		n := 0
-		q := Query{States: In(state), Ports: []uint16{portOf(l)}}
-		if err := c.Dump(q, func(s *tcp.Socket) { found = *s; n++ }); err != nil || n != 1 {
+		ports := tcp.Ports{portOf(l)}
+		if err := c.Dump(In(state), ports, func(s *tcp.Socket) { found = *s; n++ }); err != nil || n != 1 {
 			t.Errorf("%d sockets, %v; want one in state %d", n, err, state)
 		}
 		return found
@@ -121,12 +121,12 @@ func TestDump(t *testing.T) {
 }
 
 // kernel visits the sockets that the kernel sends, which may be more than match.
-func kernel(q Query, visit func(*tcp.Socket)) {
+func kernel(states States, ports tcp.Ports, visit func(*tcp.Socket)) {
 	fd := testutil.Must(connect())
 	defer unix.Close(fd)
 	var l Lister
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		testutil.Must(unix.Write(fd, newRequest(nil, family, q)))
+		testutil.Must(unix.Write(fd, newRequest(nil, family, states, ports)))
 		for r := (reply{sock: &l.sock, visit: visit}); !r.done; {
 			testutil.Must(0, r.parse(l.buf[:testutil.Must(receive(fd, l.buf[:]))]))
 		}
@@ -150,13 +150,12 @@ func TestPorts(t *testing.T) {
 		}
 		e := openEvents(t, ports[0])
 		want := tcp.PortSet(ports)
-		q := Query{States: In(tcp.Listen), Ports: want}
 		var listed, passed []uint16
-		err := c.Dump(q, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
+		err := c.Dump(In(tcp.Listen), want, func(s *tcp.Socket) { listed = append(listed, s.Local.Port()) })
 		if slices.Sort(listed); err != nil || !slices.Equal(listed, want) {
 			t.Errorf("%d ports: listed %v, %v; want %v", n, listed, err, want)
 		}
-		kernel(q, func(s *tcp.Socket) { passed = append(passed, s.Local.Port()) })
+		kernel(In(tcp.Listen), want, func(s *tcp.Socket) { passed = append(passed, s.Local.Port()) })
 		if slices.Sort(passed); n <= 256 && !slices.Equal(passed, want) {
 			t.Errorf("%d ports: the kernel lists %v, want %v", n, passed, want)
 		}
@@ -186,19 +185,18 @@ func TestManySockets(t *testing.T) {
 	for range 300 {
 		listen(t, "tcp4")
 	}
-	q := Query{States: AllStates}
 	func() {
 		defer func() { recover() }()
-		c.Dump(q, func(*tcp.Socket) { panic("enough") })
+		c.Dump(AllStates, nil, func(*tcp.Socket) { panic("enough") })
 	}()
 	n := 0
-	if err := c.Dump(q, func(*tcp.Socket) { n++ }); err != nil || n < 300 {
+	if err := c.Dump(AllStates, nil, func(*tcp.Socket) { n++ }); err != nil || n < 300 {
 		t.Errorf("%d sockets, %v; want at least 300", n, err)
 	}
-	if q.States != 0x1ffe { // all but 0
-		t.Errorf("the states are %x", q.States)
+	if AllStates != 0x1ffe { // all but 0
+		t.Errorf("the states are %x", AllStates)
 	}
-	if allocs := testing.AllocsPerRun(10, func() { c.Dump(q, func(*tcp.Socket) {}) }); allocs > 20 {
+	if allocs := testing.AllocsPerRun(10, func() { c.Dump(AllStates, nil, func(*tcp.Socket) {}) }); allocs > 20 {
 		t.Errorf("%v allocations", allocs)
 	}
 }
@@ -217,8 +215,7 @@ func TestNoCarrier(t *testing.T) {
 	testutil.Must(io.WriteString(server, "more"))
 	last := tcp.Socket{}
 	testutil.Eventually(t, "three tries", func() bool {
-		q := Query{States: In(tcp.Established), Ports: tcp.Ports{portOf(l)}}
-		c.Dump(q, func(s *tcp.Socket) { last = *s })
+		c.Dump(In(tcp.Established), tcp.Ports{portOf(l)}, func(s *tcp.Socket) { last = *s })
 		return last.Info.Sent >= 6+3*4 || last.Retries > 0
 	})
 	tc("qdisc del dev lo root")

@@ -121,8 +121,8 @@ func TestReplies(t *testing.T) {
 		empty                          |       | malformed
 	`) {
 		var visited []string
-		q := Query{States: AllStates, Ports: tcp.Ports{5, 6, 7}}
-		err := new(Lister).dumpOn(fakeKernel(t, cells[0]), q, func(s *tcp.Socket) { visited = append(visited, fmt.Sprint(s.Local.Port())) })
+		visit := func(s *tcp.Socket) { visited = append(visited, fmt.Sprint(s.Local.Port())) }
+		err := new(Lister).dumpOn(fakeKernel(t, cells[0]), AllStates, tcp.Ports{5, 6, 7}, visit)
 		if !errors.Is(err, errs[cells[2]]) || strings.Join(visited, " ") != cells[1] {
 			t.Errorf("%s: visited %v, %v; want %s, %v", cells[0], visited, err, cells[1], errs[cells[2]])
 		}

@@ -6,12 +6,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Query selects sockets.
-type Query struct {
-	States States
-	Ports  tcp.Ports // local ports; empty: all
-}
-
 // States is a set of TCP states.
 type States uint32
 
@@ -45,16 +39,16 @@ const (
 	bcSrcLE      = 3 // INET_DIAG_BC_S_LE: local port <= the field no of the next operation
 )
 
-// newRequest returns, in the memory of b, a request for the sockets of a family that match q.
-func newRequest(b []byte, family uint8, q Query) []byte {
+// newRequest returns, in the memory of b, a request for sockets of a family.
+func newRequest(b []byte, family uint8, states States, ports tcp.Ports) []byte {
 	request := inetDiagReq{
 		header: unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP},
-		family: family, protocol: unix.IPPROTO_TCP, states: q.States,
+		family: family, protocol: unix.IPPROTO_TCP, states: states,
 		attributes: 1 << (attrInfo - 1), // a bit for each to send with each socket
 	}
 	b = append(b[:0], bytesOf(&request)...)
-	if len(q.Ports) > 0 {
-		b = appendBytecode(b, q.Ports)
+	if len(ports) > 0 {
+		b = appendBytecode(b, ports)
 	}
 	native.PutUint32(b, uint32(len(b)))
 	return b
