@@ -42,9 +42,8 @@ type Observer struct {
 // the first sample, so that no connection is missed in between.
 func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
-	leavesOut := t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &Observer{
-		opens:  opens{comparable: !leavesOut},
+		opens:  opens{comparable: t.Probes != traffic.IgnoreProbes && len(t.IgnorePorts)+len(t.IgnorePeers) == 0},
 		own:    own{all: cfg.Own},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
 		seen:   map[uint32]bool{},
@@ -173,7 +172,7 @@ func (o *Observer) sample(now time.Time, timeWait bool) (*ledger.Sample, error) 
 // ports returns the ports whose sockets are read.
 func (o *Observer) ports() tcp.Ports {
 	if o.facts.Namespace {
-		return tcp.Ports{}
+		return nil
 	}
 	return o.scope.Ports
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -82,13 +83,10 @@ func (s *source) list(states sockdiag.States) (list []tcp.Socket, err error) {
 
 // trouble returns why the source is not the best, "" if it is.
 func (s *source) trouble() string {
-	switch {
-	case s.failed == nil:
+	if s.failed == nil {
 		return s.limits
-	case s.limits == "":
-		return s.failed.Error()
 	}
-	return s.limits + "; " + s.failed.Error()
+	return strings.TrimPrefix(s.limits+"; "+s.failed.Error(), "; ")
 }
 
 // ownCgroup returns the id of our control group as sock_diag shows the id: for a socket of

@@ -41,7 +41,7 @@ func (r Root) TCP(visit func(*tcp.Socket)) error {
 // UDP lists the bound and unconnected UDP sockets of both families: servers, and clients of many servers.
 func (r Root) UDP() (found []tcp.Socket, err error) {
 	err = r.eachOfBoth("net/udp", func(s *tcp.Socket) bool {
-		if s.Local.Port() != 0 && s.Remote.Port() == 0 && s.Remote.Addr().IsUnspecified() {
+		if s.Local.Port() != 0 && s.Remote.Port() == 0 {
 			found = append(found, *s)
 		}
 		return true
