@@ -48,15 +48,12 @@ func OpenEvents(ports tcp.Ports) (*Events, error) {
 	return e, nil
 }
 
-// SetPorts replaces the set of local ports by a larger set, which must not be empty.
+// SetPorts replaces the set of local ports by a larger set.
 // Queued events stay, and the kernel exchanges the filter at once: no event of the former
 // ports is lost. See sk_attach_filter in net/core/filter.c.
 func (e *Events) SetPorts(ports tcp.Ports) error {
 	e.ports = ports
 	program := socketFilter(ports)
-	if program == nil {
-		return nil
-	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	return unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog)
 }

@@ -133,7 +133,7 @@ func kernel(states States, ports tcp.Ports, visit func(*tcp.Socket)) {
 	}
 }
 
-// TestPorts: any number of ports in a dump and in events, where up to 256 runs of ports the kernel
+// TestPorts: any number of ports in a dump and in events, where up to 256 ports the kernel
 // leaves the others out. Events of the first port stay when further ports are set.
 func TestPorts(t *testing.T) {
 	var c Lister
