@@ -55,7 +55,7 @@ func (c *Closer) Ask(of *tcp.Socket, word string, may func(*tcp.Socket) bool) (a
 		asked, err = c.try(h, of.Cookie, word, may)
 	}
 	switch {
-	case !errors.Is(err, errOther):
+	case err != errOther:
 		return asked, err
 	case c.unheld == of.Cookie && c.refused != nil:
 		return nil, c.refused
@@ -150,7 +150,7 @@ func (c *Closer) search() {
 				c.holders[inode] = holder{pid, fd, h.others}
 			}
 		})
-		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		if errors.Is(err, os.ErrPermission) {
 			// The descriptors of a zombie seem to be root's.
 			if p, err := c.root.Process(pid); !p.Dead() && !procfs.Gone(err) {
 				c.refused = cmp.Or(c.refused, c.explain(pid, unix.EPERM))

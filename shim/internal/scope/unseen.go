@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -49,10 +48,11 @@ func findUnseen(f *Facts) (found []string) {
 // replies. A socket that is neither bound nor connected is in no table. A system
 // without names of protocols (gVisor) has no vsock and no SCTP sockets.
 func socketKind(protocol string, err error) string {
-	switch {
-	case procfs.Gone(err), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOSYS):
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ESRCH, unix.EOPNOTSUPP, unix.ENODATA, unix.ENOSYS:
 		return ""
-	case err != nil:
+	default:
 		return "sockets of an unknown protocol"
 	}
 	switch strings.TrimSuffix(protocol, "v6") {
