@@ -20,7 +20,7 @@ type opens struct {
 // check adds to rest the connections that the kernel has accepted since the previous sample.
 // If destroy events report connections, a surplus is of connections shorter than a sample
 // that will still be reported. Otherwise a surplus is activity; where the counter includes
-// other connections, or a flood hides ours, their number is unknown.
+// other connections, their number is unknown.
 func (p *opens) check(now time.Time, counters procfs.Counters, err error, e *events, rest *ledger.Rest) {
 	if err != nil {
 		if e.reader == nil {
