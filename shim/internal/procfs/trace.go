@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,18 +29,19 @@ const (
 
 var errEnough = errors.New("there are more")
 
-// eachThread calls visit with the status of each thread of a process, until an error of visit.
-func (r Root) eachThread(pid int, visit func(status string, err error) error) error {
+// eachThread calls visit with the status of each thread of a process, until an error.
+func (r Root) eachThread(pid int, visit func(status string) error) error {
 	return numbers(r.path(pid, "task"), func(_, thread int) error {
-		return visit(r.text(pid, "task/"+strconv.Itoa(thread)+"/status"))
+		status, err := r.text(pid, "task/"+strconv.Itoa(thread)+"/status")
+		return cmp.Or(err, visit(status))
 	})
 }
 
 // IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
 // processor or for a disk.
 func (r Root) IsAsleep(pid int) bool {
-	err := r.eachThread(pid, func(status string, err error) error {
-		if !Gone(err) && !strings.HasPrefix(field(status, "State:"), "S") {
+	err := r.eachThread(pid, func(status string) error {
+		if !strings.HasPrefix(field(status, "State:"), "S") {
 			return errEnough
 		}
 		return nil
@@ -51,12 +53,12 @@ func (r Root) IsAsleep(pid int) bool {
 func (r Root) Trace(pid int, listening map[string]bool) Trace {
 	t := Trace{Known: true, Idle: true}
 	threads := 0
-	err := r.eachThread(pid, func(status string, err error) error {
+	err := r.eachThread(pid, func(status string) error {
 		if threads++; threads > maxThreads {
 			return errEnough
 		}
 		t.add(status)
-		return err
+		return nil
 	})
 	if err != nil {
 		return Trace{}
