@@ -34,7 +34,7 @@ type Closer struct {
 // holder is a process with a descriptor of a socket.
 type holder struct {
 	pid, fd int
-	others  []int // other processes with one
+	all     []int // the processes with one
 }
 
 // searchInterval is the shortest time between two searches, which read the descriptors of
@@ -113,7 +113,7 @@ func (c *Closer) rests(h holder, fd int, before *tcp.Socket) bool {
 		p, err := c.root.Process(pid)
 		return err == nil && !p.Dead() && !c.root.IsAsleep(pid)
 	}
-	if !c.root.IsAsleep(h.pid) || slices.ContainsFunc(h.others, isAwake) {
+	if slices.ContainsFunc(h.all, isAwake) {
 		return false
 	}
 	now, err := sockdiag.ReadSocket(fd)
@@ -143,11 +143,11 @@ func (c *Closer) search() {
 		}
 		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
 			if inode := scope.SocketInode(target); inode != 0 {
-				h, isShared := c.holders[inode]
-				if isShared && h.pid != pid {
-					h.others = append(h.others, h.pid)
+				h := c.holders[inode]
+				if h.pid != pid {
+					h.all = append(h.all, pid)
 				}
-				c.holders[inode] = holder{pid, fd, h.others}
+				c.holders[inode] = holder{pid, fd, h.all}
 			}
 		})
 		if errors.Is(err, os.ErrPermission) {

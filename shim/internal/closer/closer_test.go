@@ -73,7 +73,7 @@ func connect() connection {
 
 // closer returns a Closer that has just found this holder of the connection.
 func (c connection) closer(pid, fd int) *Closer {
-	return &Closer{holders: map[uint32]holder{c.socket.Inode: {pid: pid, fd: fd}}, searchedAt: time.Now()}
+	return &Closer{holders: map[uint32]holder{c.socket.Inode: {pid, fd, []int{pid}}}, searchedAt: time.Now()}
 }
 
 func always(*tcp.Socket) bool { return true }
@@ -291,7 +291,7 @@ func TestOtherContainer(t *testing.T) {
 ->socket:[8]`, "OWN", strconv.Itoa(os.Getpid())))
 	c := Closer{WholePIDNamespace: true, root: procfs.Root(root)}
 	c.search()
-	if got := fmt.Sprint(c.holders); got != "map[7:{7 3 []}]" {
+	if got := fmt.Sprint(c.holders); got != "map[7:{7 3 [7]}]" {
 		t.Errorf("the holders are %s", got)
 	}
 }
