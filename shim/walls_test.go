@@ -47,7 +47,7 @@ var walls = tables.Rows(`
 	shim/internal/sockdiag        | tcp unix
 	shim/internal/stderr          | quote unix
 	shim/internal/stop            | pure: cmp errors fmt slices strconv strings time sig
-	shim/internal/tcp             | pure: math net/netip slices time
+	shim/internal/tcp             | pure: net/netip slices time
 	shim/internal/termlog         | quote unix
 	shim/internal/traffic         | pure: cmp net/netip slices time ledger stop tcp
 	shim/internal/watch           | cost observe plan proc report sig sigcatch stderr stop termlog traffic unix

@@ -3,6 +3,7 @@
 package closer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ type Closer struct {
 // holder is a process with a descriptor of a socket.
 type holder struct {
 	pid, fd int
-	others  []int // other processes with one
+	all     []int // the processes with one
 }
 
 // searchInterval is the shortest time between two searches, which read the descriptors of
@@ -54,7 +55,7 @@ func (c *Closer) Ask(of *tcp.Socket, word string, may func(*tcp.Socket) bool) (a
 		asked, err = c.try(h, of.Cookie, word, may)
 	}
 	switch {
-	case !errors.Is(err, errOther):
+	case err != errOther:
 		return asked, err
 	case c.unheld == of.Cookie && c.refused != nil:
 		return nil, c.refused
@@ -83,7 +84,8 @@ func (c *Closer) try(h holder, cookie uint64, word string, may func(*tcp.Socket)
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
 		return nil, nil
 	default:
-		return nil, c.refuse(h.pid, err)
+		c.refused = cmp.Or(c.refused, c.explain(h.pid, err))
+		return nil, c.refused
 	}
 	now, err := sockdiag.ReadSocket(fd)
 	n := 0
@@ -111,7 +113,7 @@ func (c *Closer) rests(h holder, fd int, before *tcp.Socket) bool {
 		p, err := c.root.Process(pid)
 		return err == nil && !p.Dead() && !c.root.IsAsleep(pid)
 	}
-	if !c.root.IsAsleep(h.pid) || slices.ContainsFunc(h.others, isAwake) {
+	if slices.ContainsFunc(h.all, isAwake) {
 		return false
 	}
 	now, err := sockdiag.ReadSocket(fd)
@@ -141,32 +143,24 @@ func (c *Closer) search() {
 		}
 		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
 			if inode := scope.SocketInode(target); inode != 0 {
-				h, isShared := c.holders[inode]
-				if isShared && h.pid != pid {
-					h.others = append(h.others, h.pid)
+				h := c.holders[inode]
+				if h.pid != pid {
+					h.all = append(h.all, pid)
 				}
-				c.holders[inode] = holder{pid, fd, h.others}
+				c.holders[inode] = holder{pid, fd, h.all}
 			}
 		})
-		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		if errors.Is(err, os.ErrPermission) {
 			// The descriptors of a zombie seem to be root's.
 			if p, err := c.root.Process(pid); !p.Dead() && !procfs.Gone(err) {
-				c.refuse(pid, unix.EPERM)
+				c.refused = cmp.Or(c.refused, c.explain(pid, unix.EPERM))
 			}
 		}
 	}
 	c.searchedAt = time.Now()
 }
 
-// refuse remembers why the sockets of a process cannot be duplicated.
-func (c *Closer) refuse(pid int, err error) error {
-	if c.refused == nil {
-		c.refused = c.explain(pid, err)
-	}
-	return c.refused
-}
-
-// explain returns why a socket of a process could not be duplicated, and what would help. See
+// explain returns why a socket of a process cannot be duplicated, and what would help. See
 // ptrace(2), "Ptrace access mode checking".
 func (c *Closer) explain(pid int, err error) error {
 	const remedy = "add the capability SYS_PTRACE"
@@ -185,10 +179,6 @@ func (c *Closer) explain(pid int, err error) error {
 		return fmt.Errorf("kernel.yama.ptrace_scope is %d: give the flag to the entrypoint, not to a hook, or %s",
 			level, remedy)
 	}
-	if profile := c.root.AppArmor(); profile != "" && c.root.IsOurs(pid) {
-		return fmt.Errorf("AppArmor's profile %q seems to forbid it for process %d: allow ptrace in it, or run the "+
-			"container without no-new-privileges", profile, pid)
-	}
-	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or "+
-		"lameduck as root with the capability SYS_PTRACE", pid)
+	return fmt.Errorf("process %d runs as another user, or is not dumpable, or an AppArmor profile forbids it: run all "+
+		"processes as one user without no-new-privileges, or lameduck as root with the capability SYS_PTRACE", pid)
 }

@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -14,22 +13,16 @@ import (
 // CAP_NET_ADMIN the kernel's buffer has room for some 300 events.
 const burstThreshold = 30
 
-// maxEventRate is how many connections a second may end before events are left unread:
-// reading more would cost more than the events are worth. Activity is then certain.
-const maxEventRate = 20_000
-
-const (
-	minFloodTime = 250 * time.Millisecond // how long a flood lasts before events are left unread
-	floodPause   = time.Second            // how long events are left unread
-)
+// maxClosed is how many closed connections are kept between two samples, each in some hundred bytes.
+const maxClosed = 20_000
 
 // burstInterval is how often events are read in a burst.
 const burstInterval = 25 * time.Millisecond
 
 // eventReader is a sockdiag.Events. Tests have another.
 type eventReader interface {
-	Read(visit func(*tcp.Socket)) (lost int, err error)
-	SetPorts(ports scope.Ports) error
+	Read(visit func(*tcp.Socket)) (missed bool)
+	SetPorts(ports tcp.Ports) error
 	FD() int
 	Close() error
 }
@@ -37,13 +30,9 @@ type eventReader interface {
 // events collects the connections that close between samples, from the destroy groups of
 // sock_diag(7).
 type events struct {
-	reader   eventReader // nil: no events, or a flood
+	reader   eventReader // nil: no events
 	closed   []closed    // since the latest sample
 	missedAt time.Time   // when events were missed since the latest sample; zero: none
-
-	count       int // of events
-	countedFrom time.Time
-	floodedAt   time.Time // zero: no flood
 }
 
 // closed is a closed socket as the kernel last knew it.
@@ -54,33 +43,17 @@ type closed struct {
 
 // setPorts reads events of sockets with these local ports from now on, if the kernel has any.
 // Events that are queued already are kept.
-func (e *events) setPorts(ports scope.Ports) {
-	switch {
-	case !e.floodedAt.IsZero():
-	case e.reader == nil:
-		reader, err := sockdiag.OpenEvents(ports)
-		if err == nil {
-			e.reader = reader
+func (e *events) setPorts(ports tcp.Ports) {
+	if e.reader != nil {
+		if e.reader.SetPorts(ports) != nil {
+			e.leave()
 		}
-	case e.reader.SetPorts(ports) != nil:
-		e.pause()
+		return
 	}
-}
-
-// beginSample begins a sample. During a flood activity is certain. At its end beginSample reports that
-// events are to be read again before the sockets are listed, so that no connection is missed in between.
-func (e *events) beginSample(now time.Time) (ends bool) {
-	if e.floodedAt.IsZero() {
-		return false
+	reader, err := sockdiag.OpenEvents(ports)
+	if err == nil {
+		e.reader = reader
 	}
-	e.missedAt = now
-	if now.Sub(e.floodedAt) < floodPause {
-		return false
-	}
-	e.floodedAt = time.Time{}
-	e.countedFrom = now
-	e.count = 0
-	return true
 }
 
 // read collects the events that have arrived.
@@ -88,22 +61,13 @@ func (e *events) read(now time.Time) {
 	if e.reader == nil {
 		return
 	}
-	before := len(e.closed)
-	lost, err := e.reader.Read(func(s *tcp.Socket) {
-		e.closed = append(e.closed, closed{*s, now})
+	missed := e.reader.Read(func(s *tcp.Socket) {
+		if len(e.closed) < maxClosed {
+			e.closed = append(e.closed, closed{*s, now})
+		}
 	})
-	if lost > 0 || err != nil {
+	if missed || len(e.closed) == maxClosed {
 		e.missedAt = now
-	}
-	e.count += len(e.closed) - before + lost
-	counted := now.Sub(e.countedFrom)
-	switch {
-	case float64(e.count) > maxEventRate*max(counted, minFloodTime).Seconds():
-		e.floodedAt = now
-		e.pause()
-	case counted >= minFloodTime:
-		e.countedFrom = now
-		e.count = 0
 	}
 }
 
@@ -136,8 +100,8 @@ func (e *events) wait(until time.Time) {
 	}
 }
 
-// pause leaves the destroy groups.
-func (e *events) pause() {
+// leave leaves the destroy groups.
+func (e *events) leave() {
 	if e.reader != nil {
 		e.reader.Close()
 		e.reader = nil

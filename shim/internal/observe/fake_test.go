@@ -3,7 +3,6 @@ package observe
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -34,14 +33,14 @@ var (
 	errDenied = errors.New("denied")
 )
 
-// fakeDumper is a dumper of given sockets.
+// fakeDumper dumps given sockets.
 type fakeDumper struct {
 	sockets []tcp.Socket
 	errs    []error // of the next dumps
 	dumps   int
 }
 
-func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error) {
+func (f *fakeDumper) Dump(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) (err error) {
 	f.dumps++
 	if len(f.errs) > 0 {
 		err = f.errs[0]
@@ -49,31 +48,30 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) (err error)
 	}
 	var s tcp.Socket // reused, as by sockdiag
 	for _, s = range f.sockets {
-		if q.States&sockdiag.In(s.State) != 0 && (len(q.Ports) == 0 || slices.Contains(q.Ports, s.Local.Port())) {
+		if states&sockdiag.In(s.State) != 0 && (len(ports) == 0 || ports.Has(s.Local.Port())) {
 			visit(&s)
 		}
 	}
 	return err
 }
 
-func (f *fakeDumper) Close() error { return nil }
-
 // fakeEvents is an eventReader of a number of connections that have ended.
 type fakeEvents struct {
-	ended, lost int
-	err         error
-	closed      bool
-	ports       []uint16
-	fd          int
-	read        func()
+	ended  int
+	missed bool
+	err    error // of SetPorts
+	closed bool
+	ports  []uint16
+	fd     int
+	read   func()
 }
 
-func (f *fakeEvents) SetPorts(ports scope.Ports) error {
+func (f *fakeEvents) SetPorts(ports tcp.Ports) error {
 	f.ports = ports
 	return f.err
 }
 
-func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
+func (f *fakeEvents) Read(visit func(*tcp.Socket)) (missed bool) {
 	if f.read != nil {
 		f.read()
 	}
@@ -84,7 +82,7 @@ func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
 		visit(&s)
 	}
 	f.ended = 0
-	return f.lost, f.err
+	return f.missed
 }
 
 func (f *fakeEvents) FD() int      { return f.fd }
@@ -108,15 +106,15 @@ func fakeSampler(sockets ...tcp.Socket) (*Sampler, *fakeDumper, *fakeEvents) {
 	f, e := &fakeDumper{sockets: sockets}, &fakeEvents{}
 	s := newSampler(Config{Start: trigger, Traffic: usual, Gate: stop.Gate{Until: stop.Quiet}}, nil)
 	s.observer = &Observer{
-		scope:  scope.Scope{Ports: scope.Ports{80}, Complete: true},
+		scope:  scope.Scope{Ports: tcp.Ports{80}, Complete: true},
 		seen:   map[uint32]bool{},
-		source: source{conn: f, connect: func() (dumper, error) { return nil, errDenied }},
+		source: source{dump: f.Dump},
 		events: events{reader: e},
 		opens:  opens{comparable: true},
+		own:    own{all: s.cfg.Own},
 		ledger: ledger.New(usual.Ledger(trigger)),
 	}
-	initial, err := s.observer.counters()
-	s.observer.opens.begin(initial, err, false)
+	s.observer.opens.latest, _ = s.observer.counters()
 	return s, f, e
 }
 

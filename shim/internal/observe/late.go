@@ -1,9 +1,7 @@
 package observe
 
 import (
-	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
-	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -11,12 +9,12 @@ import (
 // trigger. Descriptors of processes are read only if a listener is new. Connections to a new
 // port are new connections.
 func (o *Observer) FindLate() {
-	if len(o.query.Given) > 0 {
+	if len(o.facts.Given) > 0 {
 		return
 	}
 	var unseen []tcp.Socket
 	// A listener missed is in the next listing.
-	_ = o.source.each(sockdiag.Query{States: listenStates}, func(s *tcp.Socket) {
+	_ = o.source.each(listenStates, nil, func(s *tcp.Socket) {
 		if s.Inode != 0 && !o.seen[s.Inode] {
 			unseen = append(unseen, *s)
 		}
@@ -24,9 +22,10 @@ func (o *Observer) FindLate() {
 	if len(unseen) == 0 {
 		return
 	}
-	q := o.query
-	q.Listeners = unseen
-	found := scope.Decide(scope.Gather(q))
+	facts := o.facts
+	facts.Listeners = unseen
+	facts.Gather()
+	found := scope.Decide(facts)
 	if added := o.scope.Extend(&found); len(added) > 0 {
 		o.latePorts = o.latePorts.Union(added)
 		o.readEvents()
@@ -49,7 +48,7 @@ func (o *Observer) markSeen(listeners []tcp.Socket) {
 // PID1Serves reports whether PID 1 of the PID namespace is known to have one of the listeners. It is called
 // before Continue.
 func (s *Sampler) PID1Serves() (serves bool) {
-	_, _ = procfs.Root("").EachTarget(1, func(_ int, target []byte) {
+	_, _ = proc.EachTarget(1, func(_ int, target []byte) {
 		inode := scope.SocketInode(target)
 		serves = serves || inode != 0 && s.observer.seen[inode]
 	})

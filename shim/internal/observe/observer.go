@@ -12,9 +12,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// manySockets is the number of sockets above which samples are less frequent.
-const manySockets = 10_000
-
 // The states of listeners, and of connections that a program has open.
 var (
 	listenStates = sockdiag.In(tcp.Listen)
@@ -31,10 +28,11 @@ type Observer struct {
 	ledger   *ledger.Ledger
 	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
 	sockets  int          // in the latest sample
+	wasTable bool         // the source of the latest sample was a table
 
-	query     scope.Query     // of the trigger
+	facts     scope.Facts     // that were known at the trigger
 	seen      map[uint32]bool // inodes of listeners
-	latePorts scope.Ports     // that the server has opened since
+	latePorts tcp.Ports       // that the server has opened since
 
 	datagrams uint64 // that the network namespace has received, for a scope of UDP alone
 	uncounted error  // why they are not known
@@ -45,39 +43,35 @@ type Observer struct {
 // the first sample, so that no connection is missed in between.
 func Open(cfg *Config) *Observer {
 	t := &cfg.Traffic
-	leavesOut := cfg.Own != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &Observer{
-		opens:  opens{comparable: !leavesOut},
+		opens:  opens{comparable: t.Probes != traffic.IgnoreProbes && len(t.IgnorePorts)+len(t.IgnorePeers) == 0},
+		own:    own{all: cfg.Own},
 		ledger: ledger.New(t.Ledger(cfg.Start)),
+		seen:   map[uint32]bool{},
 	}
-	o.source.connect = func() (dumper, error) { return sockdiag.Open() }
-	o.source.open()
+	o.source.dump = new(sockdiag.Lister).Dump
 	listeners, err := o.source.list(listenStates)
-	q := scope.Query{
-		Given: cfg.Ports, Listeners: listeners, Err: err,
+	o.facts = scope.Facts{
+		Given: cfg.Ports, Listeners: listeners, Err: err, Listener: cfg.Own.Listener,
 		Namespace: cfg.EveryPort, WholePIDNamespace: cfg.WholePIDNamespace,
-		Connections: func() ([]tcp.Socket, error) { return o.source.list(openStates) },
 	}
 	if !cfg.EveryPort {
-		q.Cgroup = o.source.ownCgroup()
+		o.facts.Cgroup = o.source.ownCgroup()
 	}
-	if cfg.Own != nil {
-		o.own.all = cfg.Own
-		q.Listener = cfg.Own.Listener
-	}
-	o.scope = scope.Find(q)
+	o.scope = scope.Find(o.facts, func() ([]tcp.Socket, error) { return o.source.list(openStates) })
 	if len(o.scope.Unserved) > 0 {
-		q.Given = nil
+		o.facts.Given = nil
 	}
-	o.query, o.seen = q, map[uint32]bool{}
 	o.markSeen(listeners)
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
 		o.source.failed = o.scope.Why
 	}
+	o.wasTable = o.source.isTable()
 	o.readEvents()
-	o.datagrams, o.uncounted = procfs.Root("").Datagrams()
+	o.datagrams, o.uncounted = proc.Datagrams()
 	initial, err := o.counters()
-	o.opens.begin(initial, err, cfg.Own != nil)
+	o.opens.comparable = o.opens.comparable && err == nil
+	o.opens.initial, o.opens.latest = initial, initial
 	if err != nil && o.Name() == report.SockDiag && o.events.reader == nil {
 		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
 	}
@@ -91,7 +85,7 @@ func (o *Observer) Name() string {
 		return report.NoSource
 	case o.countsDatagrams():
 		return report.Datagrams
-	case o.source.conn == nil:
+	case o.source.isTable():
 		return report.ProcNet
 	case len(o.scope.Ports) == 0:
 		return ""
@@ -106,65 +100,62 @@ func (o *Observer) countsDatagrams() bool {
 	return s.Complete && len(s.Ports) == 0 && len(s.UDP) > 0 && o.uncounted == nil
 }
 
-// readEvents makes events those of scope.Ports.
+// readEvents makes events those of scope.Ports, or none beside the tables of /proc/net.
 func (o *Observer) readEvents() {
-	if o.source.conn != nil && len(o.scope.Ports) > 0 {
+	switch {
+	case o.source.isTable():
+		o.events.leave()
+	case len(o.scope.Ports) > 0:
 		o.events.setPorts(o.ports())
 	}
 }
 
-// Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted, and has it
-// judged. A sample after a failed dump is incomplete; if the source is exhausted, the sample is taken
-// again from the next source. Without a port nothing is listed, and datagrams are activity.
-func (o *Observer) Sample(now time.Time, timeWait bool, judge func(*ledger.Sample)) {
+// Sample takes a sample, in which sockets in TIME_WAIT are only if they are wanted. A sample after a failed dump is
+// incomplete; if the source has changed by that, the next one is taken from the next source. Without a port
+// nothing is listed, and datagrams are activity.
+func (o *Observer) Sample(now time.Time, timeWait bool) *ledger.Sample {
 	if len(o.scope.Ports) == 0 {
 		rest := ledger.Rest{Incomplete: !o.scope.Complete}
-		if n, err := procfs.Root("").Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
+		if n, err := proc.Datagrams(); o.countsDatagrams() && (n != o.datagrams || err != nil) {
 			o.datagrams, rest.MissedAt = n, now
 		}
 		o.ledger.Begin(now)
-		judge(o.ledger.End(rest))
-		return
+		return o.ledger.End(rest)
 	}
-	if o.source.retry(now) {
+	o.source.retry(now)
+	if isTable := o.source.isTable(); isTable != o.wasTable {
+		o.wasTable = isTable
 		o.ledger.ChangeSource()
 		o.readEvents()
 	}
-	err := o.sampleSource(now, timeWait, judge)
-	if err != nil && o.source.exhausted(err) {
-		o.source.fallBack(err)
-		o.ledger.ChangeSource()
-		o.events.pause()
-		err = o.sampleSource(now, timeWait, judge)
-	}
+	sample, err := o.sample(now, timeWait)
 	o.source.failed = nil
-	if o.source.conn == nil {
+	if o.wasTable {
 		o.source.failed = err
 	}
+	return sample
 }
 
-// sampleSource takes a sample from the present source: open connections, then
+// sample takes a sample from the present source: open connections, then
 // connections closed since the previous sample, then the surplus of the counters.
-func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger.Sample)) error {
+func (o *Observer) sample(now time.Time, timeWait bool) (*ledger.Sample, error) {
 	began := time.Now()
 	if note := o.ledger.PingPong(now); note != nil {
-		_ = procfs.Root("").PingPong(note)
+		_ = proc.TCP(func(s *tcp.Socket) { note(s.Local, s.Remote, s.Info.PingPong) })
 	}
 	o.ledger.Begin(now)
-	if o.events.beginSample(now) {
-		o.readEvents()
-	}
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports(), Info: true}
+	states := sockdiag.AllStates
 	if !timeWait {
-		q.States &^= sockdiag.In(tcp.TimeWait)
+		states &^= sockdiag.In(tcp.TimeWait)
 	}
-	err := o.source.each(q, o.visit)
+	err := o.source.each(states, o.ports(), o.visit)
 	readAt := now.Add(time.Since(began)) // later than what has ended the sockets of the events
 	o.events.read(readAt)
 	checked := o.own.update(now)
+	o.opens.comparable = o.opens.comparable && o.own.opens == 0
 	if err == nil {
 		err = o.observeDeferred()
 	}
@@ -173,19 +164,18 @@ func (o *Observer) sampleSource(now time.Time, timeWait bool, judge func(*ledger
 	}
 	for i := range o.events.closed {
 		e := &o.events.closed[i]
-		o.ledger.Closed(&e.socket, e.at, o.sideOfClosed(&e.socket))
+		o.ledger.Closed(&e.socket, e.at, o.decide(&e.socket, nil))
 	}
 	rest.MissedAt = o.events.endSample()
 	o.opens.check(now, counters, countersErr, &o.events, &rest)
 	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
-	judge(o.ledger.End(rest))
-	return err
+	return o.ledger.End(rest), err
 }
 
 // ports returns the ports whose sockets are read.
-func (o *Observer) ports() scope.Ports {
-	if o.query.Namespace {
-		return scope.Ports{}
+func (o *Observer) ports() tcp.Ports {
+	if o.facts.Namespace {
+		return nil
 	}
 	return o.scope.Ports
 }
@@ -206,53 +196,38 @@ func (o *Observer) side(s *tcp.Socket) (side ledger.Side, isKnown bool) {
 	return ledger.Clients, isDecided
 }
 
-// visit adds a socket to the sample, or defers the socket.
+// visit adds a socket to the sample, or defers it: a connection whose side is not known yet, or a queue that
+// may hold connections of lameduck's own.
 func (o *Observer) visit(s *tcp.Socket) {
 	o.sockets++
 	side, isKnown := o.side(s)
-	mayQueueOwn := o.own.all != nil && s.State == tcp.Listen && s.Unread > 0
-	if !isKnown || side == ledger.Clients && mayQueueOwn {
+	if !isKnown || s.State == tcp.Listen && s.Unread > 0 {
 		o.deferred = append(o.deferred, *s)
 		return
 	}
 	o.ledger.Observe(s, side)
 }
 
-// sideOfClosed returns whose business a closed socket is.
-func (o *Observer) sideOfClosed(s *tcp.Socket) ledger.Side {
-	side, isKnown := o.side(s)
-	if !isKnown && o.decide(s, nil) {
-		return ledger.Own
-	}
-	return side
-}
-
 // observeDeferred adds the deferred sockets. After an error the sample is incomplete, and the
 // next one decides.
 func (o *Observer) observeDeferred() error {
 	otherEnds, err := o.otherEnds()
-	if err != nil {
-		return err
-	}
 	for i := range o.deferred {
 		s := &o.deferred[i]
-		side := ledger.Clients
 		if s.State == tcp.Listen {
 			o.own.discount(s)
-		} else if o.decide(s, otherEnds) {
-			side = ledger.Own
+		} else if err != nil {
+			continue
 		}
-		o.ledger.Observe(s, side)
+		o.ledger.Observe(s, o.decide(s, otherEnds))
 	}
-	return nil
+	return err
 }
 
 // counters reads the counters of TCP in the network namespace, without connections of lameduck's
 // own.
 func (o *Observer) counters() (procfs.Counters, error) {
-	counters, err := procfs.Root("").Counters()
-	if o.own.all != nil {
-		counters.PassiveOpens -= o.own.all.Opens()
-	}
+	counters, err := proc.Counters()
+	counters.PassiveOpens -= o.own.all.Opens()
 	return counters, err
 }

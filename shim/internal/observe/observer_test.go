@@ -16,54 +16,50 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestObserverFallsBack: a source that fails during a sample is replaced at once by
-// /proc/net if the failure is permanent, and else after three samples in a row, which are
-// incomplete. Open connections are not new to the next source, which shows no requests. Without any source
-// nothing can be observed, and the reasons are named.
+// TestObserverFallsBack: a source that fails three times in a row, in two samples, which are incomplete, and then as
+// listeners are listed, is replaced by /proc/net. Open connections are not new to the next source, which shows no
+// requests. Without any source nothing can be observed, and the reasons are named.
 func TestObserverFallsBack(t *testing.T) {
-	for err, incomplete := range map[error]int{
-		unix.EPERM: 0, unix.EACCES: 0, unix.ENOENT: 0, fmt.Errorf("cannot list IPv4 sockets: %w", unix.ETIMEDOUT): 0,
-		unix.ENOBUFS: maxFailures - 1, sockdiag.ErrInterrupted: maxFailures - 1,
-	} {
-		s, f, e := fakeSampler(kept(99))
-		s.observer.source.root = procRoot(t)
-		s.take(trigger)
-		f.errs = slices.Repeat([]error{err}, maxFailures)
-		for i := range maxFailures + 1 {
-			s.take(trigger.Add(time.Duration(i+1) * time.Second))
-			got := s.snapshot
-			if i < incomplete {
-				isIncomplete := got.Incomplete && got.Requests.Stale
-				if got.Observer != report.SockDiag || got.Trouble != "" || !isIncomplete || e.closed {
-					t.Errorf("%v, sample %d: %+v", err, i, got)
-				}
-				continue
-			}
-			hasClosed := e.closed && s.observer.events.reader == nil
-			if got.Observer != report.ProcNet || got.Trouble != "sock_diag: "+err.Error() || !hasClosed {
-				t.Errorf("%v, sample %d: %s, %s", err, i, got.Observer, got.Trouble)
-			}
-			if got.Open != 1 || got.Accepted != 0 || got.More || !got.Requests.Stale {
-				t.Errorf("%v, sample %d: %+v, requests %+v", err, i, got.Sample, got.Requests)
-			}
+	s, f, e := fakeSampler(kept(99))
+	s.observer.source.root = procRoot(t)
+	s.take(trigger)
+	f.errs = slices.Repeat([]error{errDenied}, 2*maxFailures)
+	for i := range maxFailures + 1 {
+		if i == maxFailures-1 {
+			s.observer.FindLate()
 		}
-		s.observer.source.root = "/no/such"
-		s.take(trigger)
-		trouble := "sock_diag: " + err.Error() + `; cannot open "/no/such/net/tcp": no such file or directory`
-		if got := s.snapshot; got.State != stop.Unobservable || got.Observer != report.NoSource || got.Trouble != trouble {
-			t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
+		s.take(trigger.Add(time.Duration(i+1) * time.Second))
+		got := s.snapshot
+		if i < maxFailures-1 {
+			if got.Observer != report.SockDiag || got.Trouble != "" || !got.Incomplete || !got.Requests.Stale || e.closed {
+				t.Errorf("sample %d: %+v", i, got)
+			}
+			continue
 		}
+		if got.Observer != report.ProcNet || got.Trouble != "sock_diag: denied" || !e.closed || s.observer.events.reader != nil {
+			t.Errorf("sample %d: %s, %s", i, got.Observer, got.Trouble)
+		}
+		if got.Open != 1 || got.Incomplete || got.Accepted != 0 || got.More || !got.Requests.Stale {
+			t.Errorf("sample %d: %+v, requests %+v", i, got.Sample, got.Requests)
+		}
+	}
+	s.observer.source.root = "/no/such"
+	s.take(trigger)
+	const trouble = "sock_diag: denied; open /no/such/net/tcp: no such file or directory"
+	if got := s.snapshot; got.State != stop.Unobservable || got.Observer != report.NoSource || got.Trouble != trouble {
+		t.Errorf("%v by %s, %s; want %s", got.State, got.Observer, got.Trouble, trouble)
 	}
 }
 
 // TestObserverReturns: a request that is in flight when sock_diag fails holds, until MaxSilence. The source
-// is tried again at doubling intervals, and when it works knows the connections.
+// is tried again at intervals, and when it works knows the connections.
 func TestObserverReturns(t *testing.T) {
 	waiting := kept(99)
 	waiting.Info.Received += 100
 	waiting.Info.LastReceived = time.Second
 	s, f, _ := fakeSampler(waiting)
-	s.observer.source.root = procRoot(t)
+	o := s.observer
+	o.source.root = procRoot(t)
 	var now time.Duration
 	want := func(end time.Duration, want string) {
 		t.Helper()
@@ -78,31 +74,25 @@ func TestObserverReturns(t *testing.T) {
 		}
 	}
 	var tries []time.Duration
-	s.observer.source.connect = func() (dumper, error) {
-		tries = append(tries, now)
-		if len(tries) == 4 {
-			return f, nil
+	o.source.dump = func(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) error {
+		if o.source.isTable() {
+			tries = append(tries, now)
 		}
-		return nil, errDenied
+		return f.Dump(states, ports, visit)
 	}
 	want(time.Second, "sock_diag, 1 of 1 in flight")
-	f.errs = []error{unix.EPERM}
+	f.errs = slices.Repeat([]error{errDenied}, maxFailures+2)
+	want(1500*time.Millisecond, "sock_diag, 1 of 1 in flight")
+	want(1750*time.Millisecond, "/proc/net, 1 of 1 in flight")
 	want(8*time.Second, "/proc/net, 1 of 1 in flight")
 	f.sockets[0].Info.LastReceived = 8 * time.Second
-	want(9*time.Second, "sock_diag, 1 of 1 in flight")
-	if want := []time.Duration{1.25e9, 2.25e9, 4.25e9, 8.25e9}; !slices.Equal(tries, want) || s.observer.events.reader == nil {
+	want(11*time.Second, "sock_diag, 1 of 1 in flight")
+	if want := []time.Duration{1.75e9, 5.75e9, 9.75e9}; !slices.Equal(tries, want) || o.events.reader == nil {
 		t.Errorf("tried after %v, want %v", tries, want)
 	}
 	f.sockets[0].Info.Sent += 100
 	f.sockets[0].Info.LastSent = 0
-	want(10*time.Second, "sock_diag, 0 of 1 in flight")
-	f.errs = []error{unix.ETIMEDOUT}
-	for ; now < time.Minute; now += usual.Poll {
-		s.take(trigger.Add(now))
-	}
-	if len(tries) != 4 || s.snapshot.Observer != report.ProcNet {
-		t.Errorf("%d tries of a source that blocks", len(tries))
-	}
+	want(12*time.Second, "sock_diag, 0 of 1 in flight")
 }
 
 // TestObserverFailsOnce: a failed dump costs only its own sample, which shows no lull, meets no

@@ -12,16 +12,13 @@ import (
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // TestOpens: what the kernel's counters tell of connections that no sample shows. With destroy
 // events a surplus over connections to ourselves will be reported; without, the connections are
-// counted if the counter counts no others, and else missed, as in a flood. The health listener
-// counts a connection up to three samples later than the kernel; until then a surplus is no
-// activity. A segment is noted once.
+// counted if the counter counts no others, and else missed. A segment is noted once.
 func TestOpens(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# name | the hold | samples: connections accepted | what each finds
@@ -30,9 +27,6 @@ func TestOpens(t *testing.T) {
 		connects itself     | alone active | 7                     | missed
 		cannot read         | alone        | 7:error               | missed
 		nothing came        | alone        | 0                     | -
-		a flood             | alone flood  | 7                     | missed
-		no counters before  | alone blind  | 7                     | missed
-		health checks       | health       | 0 1 1 0 1 1 1 1 1     | - - - - - - - missed -
 		events              | alone events | 2 2 5                 | Opened=2 - Opened=3
 		to ourselves        | alone events | 2:self=1 4:self=3 5:self=3 | Opened=1 - Opened=1
 		events, cannot read | alone events | 9:error 3             | - Opened=3
@@ -43,19 +37,11 @@ func TestOpens(t *testing.T) {
 	`) {
 		is := func(word string) bool { return slices.Contains(strings.Fields(cells[1]), word) }
 		atTrigger := procfs.Counters{ActiveOpens: 3, PassiveOpens: 100}
-		p := opens{comparable: is("alone")}
+		p := opens{comparable: is("alone"), initial: atTrigger, latest: atTrigger}
 		var e events
-		var failed error
-		if is("blind") {
-			failed = errDenied
-		}
 		if is("events") {
 			e.reader = &fakeEvents{}
 		}
-		if is("flood") {
-			e.floodedAt = trigger
-		}
-		p.begin(atTrigger, failed, is("health"))
 		var found []string
 		before := 0
 		for sample := range strings.FieldsSeq(cells[2]) {
@@ -94,7 +80,7 @@ func TestLatePorts(t *testing.T) {
 	netns.Need(t)
 	s, f, e := fakeSampler(listenerOn(80, 50))
 	o := s.observer
-	o.query.Cgroup = 50
+	o.facts.Cgroup = 50
 	o.markSeen(f.sockets)
 	for _, cells := range tables.Rows(`
 		# new listener, its control group | late ports | comparable with the counters
@@ -116,7 +102,7 @@ func TestLatePorts(t *testing.T) {
 		}
 		o.FindLate()
 		late := o.latePorts
-		want := (scope.Ports{80}).Union(late)
+		want := (tcp.Ports{80}).Union(late)
 		if fmt.Sprint(late) != "["+cells[1]+"]" || !slices.Equal(o.scope.Ports, want) ||
 			len(late) > 0 && !slices.Equal(e.ports, want) {
 			t.Errorf("%q: late %v, ports %v, of events %v", cells, late, o.scope.Ports, e.ports)
@@ -129,7 +115,7 @@ func TestLatePorts(t *testing.T) {
 	if o.FindLate(); o.events.reader != nil || !e.closed {
 		t.Error("events of a port that the filter leaves out are read")
 	}
-	o.query.Given = []uint16{80}
+	o.facts.Given = []uint16{80}
 	f.dumps = 0
 	if o.FindLate(); f.dumps > 0 {
 		t.Error("ports given: the listeners were listed")

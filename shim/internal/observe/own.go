@@ -21,28 +21,22 @@ type ownConns interface {
 // own knows the connections of lameduck's own to the command, which do not count: health
 // checks that are passed on, and requests.
 type own struct {
-	all       ownConns      // nil: none
+	all       ownConns
 	conns     []health.Conn // open in the latest sample, or closed within maxEventDelay before
 	previous  []health.Conn // conns of the sample before
 	sampledAt time.Time
 	opens     uint64 // in the latest sample
-	moving    bool   // connections came, or were open, in the latest sample
 }
 
 // update asks for the connections, after the sockets were listed: so none is missing. The result is
-// whether they may have caused segments since the previous sample; the kernel may send those that close
-// a connection one interval later.
+// whether they may have caused segments since the previous sample.
 func (o *own) update(now time.Time) (moved bool) {
-	if o.all == nil {
-		return false
-	}
 	opens := o.all.Opens()
-	moved = o.moving
-	o.moving = opens != o.opens || len(o.all.Since(nil, now)) > 0
+	moved = opens != o.opens || len(o.all.Since(nil, o.sampledAt)) > 0
 	o.opens = opens
 	o.previous, o.conns = o.conns, o.all.Since(o.previous[:0], o.sampledAt.Add(-maxEventDelay))
 	o.sampledAt = now
-	return moved || o.moving
+	return moved
 }
 
 // discount takes the new own connections out of an accept queue: the command may not have

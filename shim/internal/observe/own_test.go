@@ -19,7 +19,7 @@ func healthCheck(port uint16) health.Conn {
 }
 
 // TestOwn: connections of the health listener that were accepted since the previous sample do
-// not count in the command's accept queue. A check may cause segments up to one sample after its end.
+// not count in the command's accept queue.
 func TestOwn(t *testing.T) {
 	f := &fakeConns{}
 	p := own{all: f}
@@ -30,7 +30,6 @@ func TestOwn(t *testing.T) {
 		# not accepted since
 		1 | 1   | 1 | 1 | true
 		2 | 1 2 | 3 | 2 | true
-		2 |     | 0 | 0 | true
 		2 |     | 0 | 0 | false
 		3 |     | 0 | 0 | true
 	`) {
@@ -47,7 +46,19 @@ func TestOwn(t *testing.T) {
 			t.Errorf("sample %d: %s, want %s", i, got, cells[3:])
 		}
 	}
-	if want := trigger.Add(5*time.Second - maxEventDelay); !f.since.Equal(want) {
+	if want := trigger.Add(4*time.Second - maxEventDelay); !f.since.Equal(want) {
 		t.Errorf("asked for connections closed since %v, want %v", f.since, want)
+	}
+}
+
+// TestOwnInQueue: a sample shows the queue of the command without connections of lameduck's own.
+func TestOwnInQueue(t *testing.T) {
+	queue := listenerOn(80, 0)
+	queue.Unread = 2
+	s, _, _ := fakeSampler(queue)
+	s.observer.own.all = &fakeConns{conns: []health.Conn{healthCheck(1)}}
+	s.take(trigger)
+	if others := s.snapshot.Ledger.Others; len(others) != 1 || others[0].Unread != 1 {
+		t.Errorf("%+v, want a queue of one", others)
 	}
 }

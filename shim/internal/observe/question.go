@@ -17,8 +17,8 @@ import (
 // on two connections of lameduck's own, from the server's own address: an address that is not of this
 // machine cannot be asked. A step waits for nothing.
 type question struct {
-	server *letgo.Server
-	letgo.Answer
+	server      *letgo.Server
+	found       letgo.Answer
 	http2, talk *health.Talk // the first, if the second is under way; and that which is
 	until       time.Time    // of talk
 }
@@ -42,7 +42,7 @@ func (s *Sampler) askServers(now time.Time) {
 	s.questions = slices.DeleteFunc(s.questions, func(q *question) bool {
 		done := s.step(q, now)
 		if done {
-			s.asker.NoteAnswer(q.server, q.Answer)
+			s.asker.NoteAnswer(q.server, q.found)
 		}
 		return done
 	})
@@ -50,8 +50,9 @@ func (s *Sampler) askServers(now time.Time) {
 
 // step goes on with a question.
 func (s *Sampler) step(q *question, now time.Time) (done bool) {
+	found := &q.found
 	request, is := letgo.Preface, letgo.IsHTTP2
-	if q.HTTP2 {
+	if found.HTTP2 {
 		request, is = letgo.Options, letgo.IsHTTP1
 	}
 	if q.talk == nil {
@@ -65,21 +66,21 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 	switch {
 	case !isCertain && err == nil && !q.talk.IsOver() && !isLate:
 		return false
-	case yes && !q.HTTP2:
-		q.HTTP2, q.http2, q.talk = true, q.talk, nil
+	case yes && !found.HTTP2:
+		found.HTTP2, q.http2, q.talk = true, q.talk, nil
 		return false
-	case q.HTTP2:
-		q.HTTP1, q.Alone = yes, !yes && !(isLate && answer == "")
-		q.Relay = s.observer.relays(q.http2.FD)
+	case found.HTTP2:
+		found.HTTP1, found.Alone = yes, !yes && !(isLate && answer == "")
+		found.Relay = s.observer.relays(q.http2.FD)
 		q.http2.End(letgo.Leave)
 	case answer != "":
-		q.Else = fmt.Sprintf("%.24q", answer)
+		found.Else = fmt.Sprintf("%.24q", answer)
 	case err != nil:
-		q.Else = err.Error()
+		found.Else = err.Error()
 	case isLate:
-		q.Else = "no answer"
+		found.Else = "no answer"
 	default:
-		q.Else = "closes the connection"
+		found.Else = "closes the connection"
 	}
 	q.talk.End("")
 	return true
@@ -93,7 +94,7 @@ func (o *Observer) relays(fd int) bool {
 	ours, _ := sockdiag.ReadSocket(fd)
 	sent := ours.Info.Sent - ours.Info.Resent
 	var twins []tcp.Socket // those of others are connections of another lameduck, in another container of the pod
-	err := o.source.each(sockdiag.Query{States: openStates, Info: true}, func(s *tcp.Socket) {
+	err := o.source.each(openStates, nil, func(s *tcp.Socket) {
 		header := s.Info.Sent - s.Info.Resent - sent
 		if s.Info.Received == ours.Info.Received && header <= maxHeader && s.Cookie != ours.Cookie {
 			twins = append(twins, *s)

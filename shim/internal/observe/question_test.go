@@ -93,8 +93,7 @@ func server(address, answers string) *serving {
 // asked returns what is found out about a server, and how long the question has waited for what did not
 // come. The time that the server takes to answer does not count.
 func asked(t *testing.T, at netip.AddrPort, l *serving) (found string, waited time.Duration) {
-	o := &Observer{scope: scope.Scope{Method: scope.Namespace}, source: source{conn: testutil.Must(sockdiag.Open())}}
-	defer o.source.conn.Close()
+	o := &Observer{scope: scope.Scope{Method: scope.Namespace}, source: source{dump: new(sockdiag.Lister).Dump}}
 	s := &Sampler{cfg: Config{Own: health.NewConns()}, observer: o}
 	q := &question{server: &letgo.Server{At: at}}
 	began, awaited := time.Now(), int32(1)
@@ -116,7 +115,7 @@ func asked(t *testing.T, at netip.AddrPort, l *serving) (found string, waited ti
 	if open := s.cfg.Own.Since(nil, time.Now().Add(time.Hour)); len(open) > 0 {
 		t.Errorf("connections are left: %v", open)
 	}
-	return strings.Join(tables.Differing(letgo.Answer{}, q.Answer), " "), now.Sub(began)
+	return strings.Join(tables.Differing(letgo.Answer{}, q.found), " "), now.Sub(began)
 }
 
 // TestQuestion: what is found out about servers, and within which time, whatever they answer.
@@ -163,8 +162,8 @@ func TestHoldOver(t *testing.T) {
 		t.Error("the question does not wait")
 	}
 	s.slowed.Store(true)
-	if !s.step(q, now) || q.Else == "" {
-		t.Errorf("the question waits: %+v", q.Answer)
+	if !s.step(q, now) || q.found.Else == "" {
+		t.Errorf("the question waits: %+v", q.found)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/closer"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
-	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -83,7 +82,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	if len(cfg.Letgo.Goaway) > 0 && cfg.Own == nil { // --close-idle implies it
+	if cfg.Own == nil {
 		cfg.Own = health.NewConns()
 	}
 	return &Sampler{
@@ -205,7 +204,15 @@ func (s *Sampler) askURL() {
 func (s *Sampler) take(now time.Time) {
 	next := &s.snapshot
 	next.Began = now
-	next.State = s.sample(now)
+	next.Ledger = s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients())
+	next.Sample = s.tracker.Judge(next.Ledger, s.asker.Silence())
+	if next.Incomplete {
+		s.incompleteAt = now
+	}
+	if len(s.cfg.Letgo.Goaway) > 0 {
+		s.asker.Update(next.Ledger, next.NoneNewFor)
+	}
+	next.State = s.state(now)
 	s.askServers(now)
 	next.Observer = s.observer.Name()
 	next.Trouble = s.observer.source.trouble()
@@ -232,53 +239,28 @@ func (s *Sampler) take(now time.Time) {
 	next.URLState, _ = s.urlState.Load().(string)
 }
 
-// sample takes a sample, and returns what the sample means for the hold. Without a TCP listener only
-// datagrams can be observed.
-func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	s.observer.Sample(now, s.TimeWait || s.asker.AwaitsClients(), s.judge)
-	found := &s.observer.scope
-	switch {
-	case s.observer.countsDatagrams():
-		if len(found.Unseen) > 0 && now.Sub(s.cfg.Start) < s.cfg.Gate.UnseenFloor {
-			return stop.Busy
-		}
-	case len(found.Ports) == 0:
-		switch {
-		case found.NoListener():
-			return stop.NoListeners
-		case !found.Complete:
-			return stop.Unobservable
-		case len(found.UDP) > 0:
-			return stop.UDPOnly
-		}
-		return stop.Unseen
-	}
-	if s.observer.source.failed != nil {
-		return stop.Unobservable
-	}
-	return s.state(now)
-}
-
-// judge judges a sample.
-func (s *Sampler) judge(sample *ledger.Sample) {
-	s.snapshot.Sample = s.tracker.Judge(sample, s.asker.Silence())
-	s.snapshot.Ledger = sample
-	if sample.Incomplete {
-		s.incompleteAt = s.snapshot.Began
-	}
-	if len(s.cfg.Letgo.Goaway) > 0 {
-		s.asker.Update(sample, s.snapshot.NoneNewFor)
-	}
-}
-
-// state returns what the verdict means for the hold. A hook is not told that the server has ended;
-// one that restarts has QuietFor to listen again.
+// state returns what a sample and its verdict mean for the hold. Without a TCP listener only
+// datagrams can be observed. A hook is not told that the server has ended; one that restarts has QuietFor
+// to listen again.
 func (s *Sampler) state(now time.Time) stop.TrafficState {
+	found := &s.observer.scope
+	hasDatagrams := s.observer.countsDatagrams()
+	isObserved := hasDatagrams || len(found.Ports) > 0
 	until := s.cfg.Gate.Until
 	v := &s.snapshot
 	isGone := v.NoSockets && !v.ServedAt.IsZero() &&
 		min(now.Sub(v.ServedAt), now.Sub(s.incompleteAt)) >= s.cfg.Traffic.QuietFor
 	switch {
+	case hasDatagrams && len(found.Unseen) > 0 && now.Sub(s.cfg.Start) < s.cfg.Gate.UnseenFloor:
+		return stop.Busy
+	case !isObserved && found.NoListener():
+		return stop.NoListeners
+	case !isObserved && found.Complete && len(found.UDP) > 0:
+		return stop.UDPOnly
+	case !isObserved && found.Complete:
+		return stop.Unseen
+	case !isObserved, s.observer.source.failed != nil:
+		return stop.Unobservable
 	case s.cfg.DetectServerGone && isGone:
 		return stop.ServerGone
 	case v.Stuck:
@@ -303,15 +285,11 @@ func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 	case s.searching:
 		return max(searchInterval, took)
 	}
-	if s.observer.sockets > manySockets {
-		pause = max(pause, 10*took)
-	}
 	if s.watching && !s.slowed.Load() {
-		between := closeInterval
-		if s.observer.sockets > fewSockets { // else what took long was to get a processor
-			between = max(between, 10*took)
-		}
-		pause = min(pause, between)
+		pause = min(pause, closeInterval)
+	}
+	if s.observer.sockets > fewSockets { // else what took long was to get a processor
+		pause = max(pause, 10*took)
 	}
 	held := now.Sub(cfg.Start)
 	end := cfg.Gate.MaxHold() - 2*took

@@ -44,7 +44,7 @@ func TestPause(t *testing.T) {
 		s.cfg.Start = trigger.Add(-after(hold[0]))
 		s.cfg.Gate = stop.Gate{Floor: after(hold[1]), Ceiling: after(hold[2]), Until: stop.Reason(hold[3])}
 		if is("many") {
-			s.observer.sockets = manySockets + 1
+			s.observer.sockets = fewSockets + 1
 		}
 		if is("byte") {
 			s.snapshot.LastByte = halfSilent

@@ -29,29 +29,35 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 		return nil, nil
 	}
 	found = map[uint64]tcp.Socket{}
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
-	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
+	err = o.source.each(sockdiag.AllStates, tcp.PortSet(ports), func(s *tcp.Socket) {
+		found[ledger.ConnKey(s.Local, s.Remote)] = *s
+	})
 	o.learnHeld()
 	return found, err
 }
 
 // learnHeld finds the sockets that our processes have opened since.
 func (o *Observer) learnHeld() {
-	held, _ := scope.HeldSockets("", o.query.WholePIDNamespace)
+	held, _ := scope.HeldSockets("", o.facts.WholePIDNamespace)
 	o.scope.Learn(held)
 }
 
-// decide decides whether a connection is to ourselves, for the ledger and the counters: the other end is a
-// socket of the container or lameduck's own. The decision is final if it is, or if the other end was
-// found.
-func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
+// decide returns whose business a socket is, and decides whether a connection is to ourselves, for the ledger
+// and the counters: the other end is a socket of the container or lameduck's own. The decision is final if it
+// is, or if the other end was found.
+func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) ledger.Side {
+	side, isKnown := o.side(near)
+	if isKnown {
+		return side
+	}
 	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.own.has(near)
-	if isSelf {
-		o.opens.toSelf++
-	}
 	if isSelf || found {
 		o.ledger.Decide(near, isSelf)
 	}
-	return isSelf
+	if isSelf {
+		o.opens.toSelf++
+		return ledger.Own
+	}
+	return side
 }

@@ -34,7 +34,7 @@ func TestSelf(t *testing.T) {
 	o.own.conns = append(o.own.conns, check)
 	atHealth := tcp.Socket{Cookie: 9, Local: check.Target, Remote: check.Local}
 	for i, s := range []tcp.Socket{ours, atHealth, theirs, local(8), {Local: serverEnd, Remote: clientEnd}} {
-		if got := o.sideOfClosed(&s); (got == ledger.Own) != (i < 2) {
+		if got := o.decide(&s, nil); (got == ledger.Own) != (i < 2) {
 			t.Errorf("closed, %+v: side %v", s, got)
 		}
 	}

@@ -21,7 +21,7 @@ type Config struct {
 	Ports   []uint16 // local TCP ports that count; empty: the ports of the container's listeners
 
 	WholePIDNamespace bool           // every process of the PID namespace is the container's
-	Own               *health.Conns  // connections of lameduck's own, which do not count; nil: none
+	Own               *health.Conns  // connections of lameduck's own, which do not count; nil: none yet
 	WaitGone          []string       // each snapshot reports the existing paths
 	WaitURL           *check.Request // and the state of the URL until it answers 200, or refuses; nil: none
 

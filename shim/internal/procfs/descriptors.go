@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -12,9 +13,17 @@ import (
 // as in proc_pid_fd(5): "socket:[INODE]", "pipe:[INODE]", or a path, cut to 64 bytes. The
 // target is valid during the call. EachTarget returns how many descriptors were visited.
 func (r Root) EachTarget(pid int, visit func(fd int, target []byte)) (n int, err error) {
+	return r.eachTarget(pid, math.MaxInt, visit)
+}
+
+// eachTarget is EachTarget for the descriptors below a limit.
+func (r Root) eachTarget(pid, limit int, visit func(fd int, target []byte)) (n int, err error) {
 	var buf [64]byte
-	err = numbers(r.path(pid, "fd"), func(e entry) error {
-		target, err := e.target(buf[:])
+	err = numbers(r.path(pid, "fd"), func(dir, fd int) error {
+		if fd >= limit {
+			return errEnough
+		}
+		length, err := unix.Readlinkat(dir, strconv.Itoa(fd), buf[:])
 		if err == unix.ENOENT {
 			return nil // closed meanwhile
 		}
@@ -22,7 +31,7 @@ func (r Root) EachTarget(pid int, visit func(fd int, target []byte)) (n int, err
 			return err
 		}
 		n++
-		visit(e.number, target)
+		visit(fd, buf[:length])
 		return nil
 	})
 	return n, err

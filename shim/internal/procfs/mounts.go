@@ -8,7 +8,7 @@ import (
 
 // Mount is a line of proc_pid_mountinfo(5).
 type Mount struct {
-	Point   string
+	Point   string // in which blanks and the like are escaped
 	Kind    string
 	Options string // the file system's own
 }
@@ -22,13 +22,11 @@ func (r Root) Mounts() ([]Mount, error) {
 
 // parseMounts ignores lines of any other form.
 func parseMounts(text string) (mounts []Mount) {
-	// See show_mountinfo in fs/proc_namespace.c.
-	unescaped := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
 	for line := range strings.Lines(text) {
 		before, after, _ := strings.Cut(line, " - ")
 		where, what := strings.Fields(before), strings.Fields(after)
 		if len(where) >= 6 && len(what) >= 3 {
-			mounts = append(mounts, Mount{unescaped.Replace(where[4]), what[0], what[2]})
+			mounts = append(mounts, Mount{where[4], what[0], what[2]})
 		}
 	}
 	return mounts
@@ -45,6 +43,13 @@ func hidesProcesses(mounts []Mount, point string) bool {
 		}
 	}
 	return false
+}
+
+// CgroupPath returns the path of our control group in the hierarchy of version 2, as our cgroup namespace
+// shows it.
+func (r Root) CgroupPath() string {
+	text, _ := r.text(Self, "cgroup")
+	return field("\n"+text, "0::")
 }
 
 // SharesCgroups reports whether a process is in our control groups, or in groups below, by

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,25 +23,17 @@ func (r Root) eachOfBoth(name string, use func(*tcp.Socket) bool) error {
 	return err
 }
 
-// TCP appends the TCP sockets of both families to dst, without cookies, control groups,
+// TCP calls visit with the TCP sockets of both families, without cookies, control groups,
 // times and the backlogs of listeners. Sockets in an accept queue, in SYN_RECV and in
 // TIME_WAIT have no inode.
-func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
-	err := r.eachOfBoth("net/tcp", func(s *tcp.Socket) bool {
-		s.Info.PingPong = false
-		s.DiscountFIN()
-		dst = append(dst, *s)
-		return true
-	})
-	return dst, err
-}
-
-// PingPong calls visit with every TCP socket, and whether the kernel has the connection in
+//
+// Info.PingPong is whether the kernel has the connection in
 // ping-pong mode: the last data sent followed the data received so soon that it carried the
 // acknowledgement, and no acknowledgement was sent alone since (inet_csk_in_pingpong_mode).
-func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) error {
+func (r Root) TCP(visit func(*tcp.Socket)) error {
 	return r.eachOfBoth("net/tcp", func(s *tcp.Socket) bool {
-		visit(s.Local, s.Remote, s.Info.PingPong)
+		s.DiscountFIN()
+		visit(s)
 		return true
 	})
 }
@@ -50,7 +41,7 @@ func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) 
 // UDP lists the bound and unconnected UDP sockets of both families: servers, and clients of many servers.
 func (r Root) UDP() (found []tcp.Socket, err error) {
 	err = r.eachOfBoth("net/udp", func(s *tcp.Socket) bool {
-		if s.Local.Port() != 0 && s.Remote.Port() == 0 && s.Remote.Addr().IsUnspecified() {
+		if s.Local.Port() != 0 && s.Remote.Port() == 0 {
 			found = append(found, *s)
 		}
 		return true
@@ -123,11 +114,9 @@ type PortRange struct{ First, Last uint16 }
 func (r PortRange) Has(port uint16) bool { return r.First <= port && port <= r.Last }
 
 // LocalPorts returns the range of ports that the kernel assigns to sockets bound to no port:
-// ip_local_port_range, of ip(7).
-func (r Root) LocalPorts() (ports PortRange, err error) {
-	text, err := r.text(system, "sys/net/ipv4/ip_local_port_range")
-	if err == nil {
-		_, err = fmt.Sscan(text, &ports.First, &ports.Last)
-	}
-	return ports, err
+// ip_local_port_range, of ip(7); none if that is not known.
+func (r Root) LocalPorts() (ports PortRange) {
+	text, _ := r.text(system, "sys/net/ipv4/ip_local_port_range")
+	_, _ = fmt.Sscan(text, &ports.First, &ports.Last)
+	return ports
 }

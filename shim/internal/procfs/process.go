@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
@@ -48,19 +46,6 @@ func (r Root) Process(pid int) (Process, error) {
 	return Process{name, pid, parent, group, fields[0][0], threads, start}, nil
 }
 
-// IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
-// processor or for a disk.
-func (r Root) IsAsleep(pid int) bool {
-	err := numbers(r.path(pid, "task"), func(e entry) error {
-		status, err := r.text(pid, "task/"+strconv.Itoa(e.number)+"/status")
-		if !Gone(err) && !strings.HasPrefix(field(status, "State:"), "S") {
-			return errEnough
-		}
-		return nil
-	})
-	return err == nil
-}
-
 // Processes lists the processes of our PID namespace, ourselves included, in ascending
 // order. The list is nil if /proc cannot be read, and comes with an error if /proc hides
 // processes.
@@ -68,8 +53,8 @@ func (r Root) Processes() (pids []int, err error) {
 	if err := r.CheckNamespace(); err != nil {
 		return nil, err
 	}
-	err = numbers(r.String(), func(e entry) error {
-		pids = append(pids, e.number)
+	err = numbers(r.String(), func(_, pid int) error {
+		pids = append(pids, pid)
 		return nil
 	})
 	if err != nil {
@@ -128,7 +113,8 @@ func (r Root) First() (pid int) {
 	return pid
 }
 
-// readAll reads the processes of Processes that have not ended meanwhile.
+// readAll reads the processes of Processes that have not ended meanwhile. A child is read after its parent, or
+// when the kernel has given it another one: PIDs ascend, unless they have begun anew.
 func (r Root) readAll() (all []Process, err error) {
 	pids, err := r.Processes()
 	for _, pid := range pids {
@@ -140,25 +126,7 @@ func (r Root) readAll() (all []Process, err error) {
 			err = cmp.Or(err, fmt.Errorf("cannot read the parent of process %d: %w", pid, failed))
 		}
 	}
-	r.reparent(all)
 	return all, err
-}
-
-// reparent reads processes again whose parents have ended meanwhile: the kernel gave them
-// another parent.
-func (r Root) reparent(all []Process) {
-	listed := map[int]bool{0: true} // PID 0 is a parent outside our PID namespace
-	for _, p := range all {
-		listed[p.PID] = true
-	}
-	for i, p := range all {
-		if listed[p.Parent] {
-			continue
-		}
-		if again, err := r.Process(p.PID); err == nil {
-			all[i] = again
-		}
-	}
 }
 
 // Executable returns the path of the program that a process runs; " (deleted)" follows a
@@ -190,7 +158,7 @@ func (r Root) Signals(pid int) (s Signals, err error) {
 	for set, name := range map[*sig.Set]string{&s.Blocked: "SigBlk:", &s.Ignored: "SigIgn:", &s.Caught: "SigCgt:"} {
 		mask, err := strconv.ParseUint(field(status, name), 16, 64) // bit 0 is signal 1
 		if err != nil {
-			return s, fmt.Errorf("its status lacks %s %w", name, err)
+			return s, err
 		}
 		*set = sig.Set(mask)
 	}
@@ -202,21 +170,4 @@ func (r Root) PtraceScope() int {
 	text, _ := r.text(system, "sys/kernel/yama/ptrace_scope")
 	level, _ := strconv.Atoi(strings.TrimSpace(text))
 	return level
-}
-
-// AppArmor returns the AppArmor profile of our own process, "" if AppArmor does not confine it.
-func (r Root) AppArmor() string {
-	text, _ := r.text(Self, "attr/apparmor/current") // Linux 5.8
-	profile := strings.TrimSpace(text)
-	if profile == "unconfined" {
-		return ""
-	}
-	return profile
-}
-
-// IsOurs reports whether a process runs as our user and is dumpable. For root's user, the
-// processes that are not dumpable are ours too; see "dumpable" in proc_pid(5).
-func (r Root) IsOurs(pid int) bool {
-	var s unix.Stat_t
-	return unix.Stat(r.path(pid, "fd"), &s) == nil && int(s.Uid) == os.Geteuid()
 }

@@ -1,8 +1,6 @@
 package procfs
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,28 +94,16 @@ func field(text, name string) string {
 	return strings.TrimSpace(value)
 }
 
-// The fields of struct linux_dirent64, of getdents(2).
-const (
-	direntLength = 16
-	direntName   = 19
-)
-
-// entry is a numeric name in an open directory.
-type entry struct {
-	dir    int // descriptor of the directory
-	number int
-	name   []byte // a zero byte ends it
-}
-
 // numbers calls visit with the numeric names in a directory, in the kernel's order. An
 // error of visit ends the visits.
-func numbers(path string, visit func(e entry) error) error {
+func numbers(path string, visit func(dir, number int) error) error {
 	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(dir)
 	var buf [2048]byte
+	var names []string
 	for {
 		n, err := unix.Getdents(dir, buf[:])
 		if err != nil {
@@ -127,29 +112,15 @@ func numbers(path string, visit func(e entry) error) error {
 		if n == 0 {
 			return nil
 		}
-		for dirents := buf[:n]; len(dirents) > direntName; {
-			length := int(binary.NativeEndian.Uint16(dirents[direntLength:]))
-			name := dirents[direntName:length]
-			dirents = dirents[length:]
-			digits, _, _ := bytes.Cut(name, []byte{0})
-			number, err := strconv.Atoi(string(digits))
+		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
+		for _, name := range names {
+			number, err := strconv.Atoi(name)
 			if err != nil {
 				continue
 			}
-			if err := visit(entry{dir, number, name}); err != nil {
+			if err := visit(dir, number); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// target reads a symbolic link of up to len(buf) bytes. Unlike unix.Readlinkat it allocates
-// nothing.
-func (e entry) target(buf []byte) ([]byte, error) {
-	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(e.dir),
-		uintptr(unsafe.Pointer(&e.name[0])), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
-	if errno != 0 {
-		return nil, errno
-	}
-	return buf[:n], nil
 }

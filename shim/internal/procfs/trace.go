@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,23 +29,45 @@ const (
 
 var errEnough = errors.New("there are more")
 
+// eachThread calls visit with the status of each thread of a process, until an error.
+func (r Root) eachThread(pid int, visit func(status string) error) error {
+	return numbers(r.path(pid, "task"), func(_, thread int) error {
+		status, err := r.text(pid, "task/"+strconv.Itoa(thread)+"/status")
+		return cmp.Or(err, visit(status))
+	})
+}
+
+// IsAsleep reports whether all threads of a process wait for something: none runs, waits for a
+// processor or for a disk.
+func (r Root) IsAsleep(pid int) bool {
+	err := r.eachThread(pid, func(status string) error {
+		if !strings.HasPrefix(field(status, "State:"), "S") {
+			return errEnough
+		}
+		return nil
+	})
+	return err == nil
+}
+
 // Trace returns the trace of a process, with the result of Listening.
 func (r Root) Trace(pid int, listening map[string]bool) Trace {
-	t := Trace{Idle: true}
+	t := Trace{Known: true, Idle: true}
 	threads := 0
-	err := numbers(r.path(pid, "task"), func(e entry) error {
+	err := r.eachThread(pid, func(status string) error {
 		if threads++; threads > maxThreads {
 			return errEnough
 		}
-		status, err := r.text(pid, "task/"+strconv.Itoa(e.number)+"/status")
 		t.add(status)
-		return err
+		return nil
 	})
 	if err != nil {
 		return Trace{}
 	}
-	t.Known = true
-	t.Listeners = r.listeners(pid, listening)
+	_, _ = r.eachTarget(pid, maxDescriptors, func(_ int, target []byte) {
+		if listening[string(target)] {
+			t.Listeners++
+		}
+	})
 	return t
 }
 
@@ -75,21 +98,6 @@ func (r Root) Listening() map[string]bool {
 		})
 	}
 	return listening
-}
-
-// listeners counts the sockets of a process that listen.
-func (r Root) listeners(pid int, listening map[string]bool) (n int) {
-	var buf [64]byte
-	_ = numbers(r.path(pid, "fd"), func(e entry) error {
-		if e.number >= maxDescriptors {
-			return errEnough
-		}
-		if target, _ := e.target(buf[:]); listening[string(target)] {
-			n++
-		}
-		return nil
-	})
-	return n
 }
 
 // Awaited returns the signals for which a process with one thread waits without a handler, by

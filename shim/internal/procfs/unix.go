@@ -1,5 +1,7 @@
 package procfs
 
+import "bytes"
+
 // accepts is the flag of a listening socket: __SO_ACCEPTCON, include/linux/net.h.
 const accepts = 1 << 16
 
@@ -10,16 +12,12 @@ const accepts = 1 << 16
 func (r Root) Unix() (inodes []uint32, err error) {
 	named := false // the socket of the last row
 	err = r.eachLine("net/unix", "Num", func(line []byte) bool {
-		f := fields{rest: line}
-		f.pair()
-		f.skip(2)
-		flags := f.hex(f.next(), 8)
-		f.skip(2)
-		inode := f.decimal()
-		if f.bad {
+		r := newRow(line)
+		flags, inode := r.number(r.fields[3], 16), r.number(r.fields[6], 10)
+		if r.bad {
 			return named // a path may hold newlines, and the kernel prints them
 		}
-		named = len(f.rest) > 0
+		named = r.fields[7] != nil || bytes.HasSuffix(line, []byte(" ")) // and then a newline
 		if named && flags&accepts != 0 {
 			inodes = append(inodes, inode)
 		}

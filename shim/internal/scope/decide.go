@@ -8,27 +8,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Facts are the input of Decide. Each Err is the reason why a part may not be complete: that of the Query,
-// of a table of sockets.
-type Facts struct {
-	Query
-	UDP  []tcp.Socket
-	Unix []uint32     // inodes of listeners
-	Open []tcp.Socket // connections of the network namespace; matter if no TCP listener is found
-
-	Ephemeral procfs.PortRange // ports that the kernel hands out
-	Unseen    []string         // see Scope.Unseen
-	Shim      Inodes           // lameduck's own sockets; they never count
-
-	Cgroups    cgroups // see readCgroups
-	CgroupsErr error
-	Held       Inodes // see HeldSockets
-	HeldErr    error
-}
-
 // Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
-	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups}
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroup: f.Cgroup}
 	s.Learn(f.Held)
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
@@ -38,7 +20,7 @@ func Decide(f Facts) Scope {
 	// server's: Docker's resolver at 127.0.0.11 outlives the server.
 	listens := func(c *tcp.Socket) bool {
 		isHelper := f.Namespace && c.Local.Addr().IsLoopback() && f.Ephemeral.Has(c.Local.Port())
-		return c.State == tcp.Listen && counts(c) && !isHelper
+		return counts(c) && !isHelper
 	}
 	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
@@ -67,14 +49,14 @@ func Decide(f Facts) Scope {
 // method returns the best method that the facts allow.
 func (f *Facts) method() Method {
 	// Listeners from /proc/net have no control group, and would look like a neighbor's.
-	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
-	known := len(f.Cgroups) > 0 && !slices.ContainsFunc(f.Listeners, isUnknown)
+	isUnknown := func(s tcp.Socket) bool { return s.Cgroup == 0 }
+	known := f.Cgroup > rootCgroup && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0 && (f.Namespace || f.Err != nil || f.servesGiven()):
 		return Given
 	case f.Namespace:
 		return Namespace
-	case known && (f.CgroupsErr == nil || f.HeldErr == nil):
+	case known && (f.CgroupErr == nil || f.HeldErr == nil):
 		return Cgroup
 	case f.HeldErr == nil:
 		return Descriptors
@@ -89,7 +71,7 @@ func (f *Facts) servesGiven() bool {
 }
 
 // portsOf returns the local ports of the sockets that count.
-func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) Ports {
+func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) tcp.Ports {
 	var ports []uint16
 	for i := range sockets {
 		if counts(&sockets[i]) {
@@ -106,7 +88,7 @@ func (f *Facts) ours(inode uint32) bool {
 
 // udp returns the ports of unconnected UDP sockets that may be ours, ephemeral ports only
 // if wanted.
-func (f *Facts) udp(ephemeral bool) Ports {
+func (f *Facts) udp(ephemeral bool) tcp.Ports {
 	return portsOf(f.UDP, func(s *tcp.Socket) bool {
 		return f.ours(s.Inode) && (ephemeral || !f.Ephemeral.Has(s.Local.Port()))
 	})

@@ -18,27 +18,20 @@ import (
 func parseFacts(t *testing.T, text string) (f Facts) {
 	t.Helper()
 	f.Held, f.Shim = Inodes{}, Inodes{}
-	const around = "listen=82/60 listen=80/50 listen=80/50 listen=81/51 listen=83/61 established=1080/50 established=1083/61"
+	const around = "listen=82/60 listen=80/50 listen=80/50 listen=81/51 listen=83/61"
 	text = strings.ReplaceAll(text, "around", around)
 	// The other words are names of fields.
 	text = strings.NewReplacer("listen=", "listeners=", "connect=", "open=", "range", "ephemeral=", "table", "err=table",
-		"unread", "helderr=descriptors", "below-unknown", "cgroupserr=groups").Replace(text)
+		"unread", "helderr=descriptors", "groups", "cgrouperr=groups").Replace(text)
 	for word := range strings.FieldsSeq(text) {
 		name, value, hasValue := strings.Cut(word, "=")
 		socket := socketOf(value)
 		switch number := socket.Inode; name {
-		case "established":
-			socket.State = tcp.Established
-			f.Listeners = append(f.Listeners, socket)
 		case "own":
-			switch {
-			case !hasValue:
-				f.Cgroups = cgroups{50: true, 51: true}
-			case number > rootCgroup:
-				f.Cgroups = cgroups{uint64(number): true}
+			f.Cgroup = 50
+			if hasValue {
+				f.Cgroup = uint64(number)
 			}
-		case "below":
-			f.Cgroups[uint64(number)] = true
 		case "held":
 			f.Held[number] = true
 		case "shim":
@@ -94,7 +87,7 @@ func TestDecide(t *testing.T) {
 // the lists, or the scope is not complete.
 func TestNeverNone(t *testing.T) {
 	for _, listeners := range []string{"listen=81/51", "listen=81/0", "table"} {
-		for _, groups := range []string{"own", "own=50 below-unknown", "own=1", ""} {
+		for _, groups := range []string{"own=51", "own groups", "own=1", ""} {
 			for _, descriptors := range []string{"held=81", "unread"} {
 				for _, neighbor := range []string{"", "listen=90/60"} {
 					text := strings.Join([]string{listeners, groups, descriptors, neighbor}, " ")
@@ -111,19 +104,18 @@ func TestNeverNone(t *testing.T) {
 // found. Ports found later are added once.
 func TestOwns(t *testing.T) {
 	facts := parseFacts(t, "around own held=7 shim=8")
-	later := Decide(parseFacts(t, "listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60 own below=52 held=92"))
-	sockets := parseFacts(t, `listen=1/50 listen=2/51 listen=3/60 listen=7/60 listen=8/0 listen=0/0
-		listen=4/52 listen=92/0`).Listeners
+	later := Decide(parseFacts(t, "listen=80/50 listen=70/50 listen=91/60 listen=92/60 own held=92"))
+	sockets := parseFacts(t, "listen=1/50 listen=3/60 listen=7/60 listen=8/0 listen=0/0 listen=92/0").Listeners
 	s := Decide(facts)
-	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 7, 8}) {
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, tcp.Ports{1, 7, 8}) {
 		t.Errorf("owns %v", got)
 	}
-	for _, want := range []Ports{{70, 90, 92}, nil} {
-		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, Ports{70, 80, 81, 90, 92}) {
+	for _, want := range []tcp.Ports{{70, 92}, nil} {
+		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, tcp.Ports{70, 80, 92}) {
 			t.Errorf("added %v, now %v", added, s.Ports)
 		}
 	}
-	if got := portsOf(sockets, s.Owns); !slices.Equal(got, Ports{1, 2, 4, 7, 8, 92}) || facts.Held.Has(92) {
+	if got := portsOf(sockets, s.Owns); !slices.Equal(got, tcp.Ports{1, 7, 8, 92}) || facts.Held.Has(92) {
 		t.Errorf("owns %v later; facts %+v", got, facts)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
@@ -142,7 +143,7 @@ func TestUnseen(t *testing.T) {
 	for _, file := range child.ExtraFiles {
 		file.Close() // or it would be a socket of lameduck's own
 	}
-	s := Find(Query{})
+	s := Find(Facts{}, func() ([]tcp.Socket, error) { return nil, nil })
 	if slices.Sort(s.Unseen); !slices.Equal(s.Unseen, want) || !s.Complete {
 		t.Errorf("%+v, want %v", s, want)
 	}
@@ -161,22 +162,28 @@ func TestSocketKind(t *testing.T) {
 	}
 }
 
-// TestGroups: the groups below ours, whatever part of the hierarchy is mounted. Any directory may
-// stand for a group.
+// TestGroups: our group is the one that is mounted, or is found below by its path, and has no other below. Any
+// directory may stand for a group.
 func TestGroups(t *testing.T) {
-	proc := testutil.Files(t, "== top/own/sub/\n== top/other/\n== self/\n")
-	top := proc + "/top"
-	for _, mounted := range []string{top, top + "/own"} {
-		testutil.WriteFile(t, proc+"/self/mountinfo", "1 2 0:3 / "+mounted+" rw - cgroup2 none rw\n")
-		ids, err := readCgroups(procfs.Root(proc), inode(top+"/own"))
-		if err != nil || len(ids) != 2 || !ids[inode(top+"/own/sub")] {
-			t.Errorf("%s: %v, %v", mounted, ids, err)
+	proc := testutil.Files(t, "== top/own/procs\n== top/full/sub/\n== self/\n")
+	for _, cells := range tables.Rows(`
+		# mounted | our group | its path in our cgroup namespace | an error
+		/own  | /own  | /     |
+		      | /own  | /own  |
+		/full | /full | /     | there are control groups below ours
+		      | /full | /full | there are control groups below ours
+		      | /own  | /     | cannot find our own control group in a cgroup2 file system
+	`) {
+		testutil.WriteFile(t, proc+"/self/mountinfo", "1 2 0:3 / "+proc+"/top"+cells[0]+" rw - cgroup2 none rw\n")
+		testutil.WriteFile(t, proc+"/self/cgroup", "1:cpu:/elsewhere\n0::"+cells[2]+"\n")
+		var stat unix.Stat_t
+		unix.Stat(proc+"/top"+cells[1], &stat)
+		text := ""
+		if err := checkCgroup(procfs.Root(proc), stat.Ino); err != nil {
+			text = err.Error()
 		}
-	}
-	if ids, err := readCgroups("/proc", 1); err != nil || len(ids) > 0 {
-		t.Errorf("the root: %v, %v", ids, err)
-	}
-	if ids, err := readCgroups("/proc", 1<<60); err == nil || len(ids) == 0 {
-		t.Errorf("no such group: %v, %v", ids, err)
+		if text != cells[3] {
+			t.Errorf("%q: %s", cells, text)
+		}
 	}
 }

@@ -18,9 +18,6 @@ const (
 	Namespace   Method = "namespace"   // all of the network namespace, neighbors' too
 )
 
-// Ports is a set of TCP or UDP ports.
-type Ports = tcp.Ports
-
 // Inodes is a set of sockets, by the inode numbers that /proc shows. 0 stands for none.
 type Inodes map[uint32]bool
 
@@ -31,8 +28,8 @@ func (i Inodes) Has(inode uint32) bool { return inode != 0 && i[inode] }
 type Scope struct {
 	Method Method // how Ports were found
 
-	Ports Ports // TCP
-	UDP   Ports // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
+	Ports tcp.Ports // TCP
+	UDP   tcp.Ports // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
 
 	// Unserved are the ports that the user named, if nothing listens on any of them: then all count.
 	Unserved []uint16
@@ -49,8 +46,8 @@ type Scope struct {
 	// Why is the first error that made the lists worse.
 	Why error
 
-	cgroups cgroups
-	inodes  Inodes
+	cgroup uint64 // of ours; up to rootCgroup it does not tell our sockets from others
+	inodes Inodes
 }
 
 // NoListener reports whether the container certainly listens nowhere.
@@ -61,7 +58,7 @@ func (s *Scope) NoListener() bool {
 // Owns reports whether the socket is known to be ours. A socket made after Gather is known
 // by its control group alone, until Learn adds its inode.
 func (s *Scope) Owns(socket *tcp.Socket) bool {
-	return s.cgroups[socket.Cgroup] || s.inodes.Has(socket.Inode)
+	return s.cgroup > rootCgroup && socket.Cgroup == s.cgroup || s.inodes.Has(socket.Inode)
 }
 
 // Learn adds sockets of our processes that were found later.
@@ -74,12 +71,9 @@ func (s *Scope) Learn(more Inodes) {
 
 // Extend adds what a later scope has found by the same method, and returns the ports that are
 // new.
-func (s *Scope) Extend(later *Scope) (added Ports) {
+func (s *Scope) Extend(later *Scope) (added tcp.Ports) {
 	added = slices.DeleteFunc(slices.Clone(later.Ports), s.Ports.Has)
 	s.Ports = s.Ports.Union(added)
 	s.Learn(later.inodes)
-	if s.cgroups != nil {
-		maps.Copy(s.cgroups, later.cgroups)
-	}
 	return added
 }

@@ -1,8 +1,8 @@
 package scope
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -22,21 +22,20 @@ func findUnseen(f *Facts) (found []string) {
 	}
 	// Sockets passed by socket activation may be of another network namespace, as with podman run
 	// --network=none. They look like sockets that are not bound. See sd_listen_fds(3).
-	env, _ := f.Proc.Environment(procfs.Self)
-	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "LISTEN_FDS=") }) {
+	if os.Getenv("LISTEN_FDS") != "" {
 		note("inherited sockets")
 	}
-	own, err := f.Proc.NetNamespace(procfs.Self)
-	pids, _ := Processes(f.Proc, f.WholePIDNamespace)
+	own, err := proc.NetNamespace(procfs.Self)
+	pids, _ := Processes(proc, f.WholePIDNamespace)
 	for _, pid := range pids {
-		namespace, failed := f.Proc.NetNamespace(pid)
+		namespace, failed := proc.NetNamespace(pid)
 		if err == nil && failed == nil && namespace != own {
 			note("another network namespace") // whose sockets are in other tables
 		}
-		_, _ = f.Proc.EachTarget(pid, func(fd int, target []byte) {
+		_, _ = proc.EachTarget(pid, func(fd int, target []byte) {
 			inode := SocketInode(target)
 			if inode != 0 && !f.Shim.Has(inode) {
-				note(socketKind(f.Proc.SocketProtocol(pid, fd)))
+				note(socketKind(proc.SocketProtocol(pid, fd)))
 			}
 		})
 	}
@@ -49,10 +48,11 @@ func findUnseen(f *Facts) (found []string) {
 // replies. A socket that is neither bound nor connected is in no table. A system
 // without names of protocols (gVisor) has no vsock and no SCTP sockets.
 func socketKind(protocol string, err error) string {
-	switch {
-	case procfs.Gone(err), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOSYS):
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ESRCH, unix.EOPNOTSUPP, unix.ENODATA, unix.ENOSYS:
 		return ""
-	case err != nil:
+	default:
 		return "sockets of an unknown protocol"
 	}
 	switch strings.TrimSuffix(protocol, "v6") {

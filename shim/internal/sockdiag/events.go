@@ -1,8 +1,6 @@
 package sockdiag
 
 import (
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -23,9 +21,8 @@ const destroyGroups = 1<<(unix.SKNLGRP_INET_TCP_DESTROY-1) | 1<<(unix.SKNLGRP_IN
 type Events struct {
 	fd    int
 	ports tcp.Ports
-	buf   []byte
+	buf   [bufferLen]byte
 	sock  tcp.Socket
-	drops uint32 // SK_MEMINFO_DROPS at the last call of newDrops
 }
 
 // OpenEvents returns an Events for sockets with one of the local ports, or for all
@@ -39,7 +36,7 @@ func OpenEvents(ports tcp.Ports) (*Events, error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
 	}
-	e := &Events{fd: fd, buf: make([]byte, bufferLen)}
+	e := &Events{fd: fd}
 	err = e.SetPorts(ports)
 	if err == nil { // the groups are joined last, so that no event arrives unfiltered
 		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: destroyGroups})
@@ -51,15 +48,12 @@ func OpenEvents(ports tcp.Ports) (*Events, error) {
 	return e, nil
 }
 
-// SetPorts replaces the set of local ports by a larger set, which must not be empty.
+// SetPorts replaces the set of local ports by a larger set.
 // Queued events stay, and the kernel exchanges the filter at once: no event of the former
 // ports is lost. See sk_attach_filter in net/core/filter.c.
 func (e *Events) SetPorts(ports tcp.Ports) error {
 	e.ports = ports
 	program := socketFilter(ports)
-	if program == nil {
-		return nil
-	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	return unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog)
 }
@@ -76,39 +70,19 @@ func (e *Events) FD() int { return e.fd }
 // right. Queues are not, nor ages of events that never happened; inode and control group
 // are missing; the remote port of a connection that was never accepted is 0. Listeners
 // and sockets that were never connected have events too. The socket is valid until visit
-// returns. The result lost is how many events the kernel dropped, at least 1 if any.
-func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
+// returns. Read reports whether events were missed: the kernel has dropped some (ENOBUFS, once until the
+// queue is empty), or Read has failed.
+func (e *Events) Read(visit func(*tcp.Socket)) (missed bool) {
 	events := reply{ports: e.ports, sock: &e.sock, visit: visit}
 	for range maxEvents {
-		n, err := receive(e.fd, e.buf)
-		switch err {
-		case nil:
+		n, err := receive(e.fd, e.buf[:])
+		if err == unix.EAGAIN {
+			break
+		}
+		if err == nil {
 			err = events.parse(e.buf[:n])
-		case unix.EAGAIN:
-			return lost, nil
-		case unix.ENOBUFS:
-			lost += e.newDrops() // reported once until the queue is empty
-			err = nil
 		}
-		if err != nil {
-			return lost, err
-		}
+		missed = missed || err != nil
 	}
-	return lost, nil
-}
-
-// newDrops returns how many events were dropped since the last call, from SO_MEMINFO
-// (Linux 4.12; see sock_get_meminfo in net/core/sock.c); 1 without SO_MEMINFO.
-func (e *Events) newDrops() int {
-	var info [unix.SK_MEMINFO_DROPS + 1]uint32
-	size := uint32(unsafe.Sizeof(info))
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(e.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
-		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
-	if errno != 0 {
-		return 1
-	}
-	drops := info[unix.SK_MEMINFO_DROPS]
-	added := drops - e.drops
-	e.drops = drops
-	return max(int(added), 1)
+	return missed
 }

@@ -6,51 +6,32 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// maxSpans is how many runs of consecutive ports a filter has. With more runs the filter
-// is a single span from the first port to the last, and other ports are left out after
+// maxPorts is how many ports the kernel tells apart. With more, sockets of other ports are left out after
 // decoding.
 //
 // The limit comes from socket filters: net.core.optmem_max was 20 KiB for many years, and
-// the three instructions of a run take 24 bytes or more.
-const maxSpans = 256
+// the two instructions of a port take 16 bytes or more.
+const maxPorts = 256
 
-// span is a run of consecutive ports, both ends included.
-type span struct{ from, to uint16 }
-
-// spans appends the runs of consecutive ports to list, which is empty: a single span if there
-// are more than maxSpans.
-func spans(p tcp.Ports, list []span) []span {
-	for i, port := range p {
-		switch {
-		case i > 0 && port == p[i-1]+1:
-			list[len(list)-1].to = port
-		case len(list) == maxSpans:
-			return append(list[:0], span{p[0], p[len(p)-1]})
-		default:
-			list = append(list, span{port, port})
-		}
-	}
-	return list
-}
+// areFiltered reports whether the kernel leaves the sockets of other ports out.
+func areFiltered(p tcp.Ports) bool { return len(p) > 0 && len(p) <= maxPorts }
 
 // localPortOffset is the offset of the local port in the message of a socket: behind
 // struct nlmsghdr, and four bytes of struct inet_diag_msg.
 const localPortOffset = headerLen + 4
 
 // socketFilter returns the classic BPF program that accepts messages of sockets with a
-// local port in p; nil accepts all. See socket(7) and
+// local port in p. See socket(7) and
 // Documentation/networking/filter.rst: BPF_ABS loads in network byte order.
 func socketFilter(p tcp.Ports) (program []unix.SockFilter) {
-	if len(p) == 0 {
-		return nil
+	accept := unix.SockFilter{Code: unix.BPF_RET, K: ^uint32(0)}
+	if !areFiltered(p) {
+		return []unix.SockFilter{accept}
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
-	for _, span := range spans(p, nil) {
-		program = append(program, []unix.SockFilter{
-			{Code: unix.BPF_JMP | unix.BPF_JGE, Jf: 2, K: uint32(span.from)},
-			{Code: unix.BPF_JMP | unix.BPF_JGT, Jt: 1, K: uint32(span.to)},
-			{Code: unix.BPF_RET, K: ^uint32(0)},
-		}...)
+	for _, port := range p {
+		isPort := unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ, Jf: 1, K: uint32(port)}
+		program = append(program, isPort, accept)
 	}
 	return append(program, unix.SockFilter{Code: unix.BPF_RET})
 }

@@ -6,13 +6,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Query selects sockets.
-type Query struct {
-	States States
-	Ports  tcp.Ports // local ports; empty: all
-	Info   bool      // fill Socket.Info: takes about a third longer
-}
-
 // States is a set of TCP states.
 type States uint32
 
@@ -46,28 +39,26 @@ const (
 	bcSrcLE      = 3 // INET_DIAG_BC_S_LE: local port <= the field no of the next operation
 )
 
-// newRequest returns, in the memory of b, a request for the sockets of a family that match q.
-func newRequest(b []byte, family uint8, q Query) []byte {
+// newRequest returns, in the memory of b, a request for sockets of a family.
+func newRequest(b []byte, family uint8, states States, ports tcp.Ports) []byte {
 	request := inetDiagReq{
 		header: unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP},
-		family: family, protocol: unix.IPPROTO_TCP, states: q.States,
-	}
-	if q.Info {
-		request.attributes = 1 << (attrInfo - 1) // a bit for each to send with each socket
+		family: family, protocol: unix.IPPROTO_TCP, states: states,
+		attributes: 1 << (attrInfo - 1), // a bit for each to send with each socket
 	}
 	b = append(b[:0], bytesOf(&request)...)
-	if len(q.Ports) > 0 {
-		b = appendBytecode(b, q.Ports)
+	if areFiltered(ports) {
+		b = appendBytecode(b, ports)
 	}
 	native.PutUint32(b, uint32(len(b)))
 	return b
 }
 
-// The bytecode of a span has two comparisons, each with an operation for its argument,
-// and a jump to the end of the program. The last span needs no jump.
+// The bytecode of a port has two comparisons, each with an operation for its argument,
+// and a jump to the end of the program. The last port needs no jump.
 const (
 	compareLen = 2 * bcOpLen
-	spanLen    = 2*compareLen + bcOpLen
+	portLen    = 2*compareLen + bcOpLen
 )
 
 // appendBytecode appends the attribute INET_DIAG_REQ_BYTECODE, a program that accepts
@@ -78,17 +69,15 @@ const (
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
 func appendBytecode(b []byte, ports tcp.Ports) []byte {
-	var room [maxSpans]span // on the stack: a dump allocates nothing
-	spans := spans(ports, room[:0])
-	left := len(spans)*spanLen - bcOpLen
+	left := len(ports)*portLen - bcOpLen
 	b = native.AppendUint16(b, uint16(attrLen+left))
 	b = native.AppendUint16(b, attrBytecode)
-	for _, span := range spans {
-		// A failed comparison leads to the next span or, in the last span, beyond the end.
-		b = appendBytecodeOp(b, bcSrcGE, compareLen, spanLen)
-		b = appendBytecodeOp(b, 0, 0, span.from)
-		b = appendBytecodeOp(b, bcSrcLE, compareLen, spanLen-compareLen)
-		b = appendBytecodeOp(b, 0, 0, span.to)
+	for _, port := range ports {
+		// A failed comparison leads to the next port or, of the last port, beyond the end.
+		b = appendBytecodeOp(b, bcSrcGE, compareLen, portLen)
+		b = appendBytecodeOp(b, 0, 0, port)
+		b = appendBytecodeOp(b, bcSrcLE, compareLen, portLen-compareLen)
+		b = appendBytecodeOp(b, 0, 0, port)
 		left -= 2 * compareLen
 		if left > 0 {
 			b = appendBytecodeOp(b, bcJump, bcOpLen, uint16(left))

@@ -40,7 +40,7 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 	known := copy(bytesOf(&m), payload)
 	local, ok := addrPort(m.family, m.local, m.localPort)
 	if known < int(unsafe.Sizeof(m)) || !ok {
-		return ErrMalformed
+		return errMalformed
 	}
 	s.Local = local
 	s.Remote, _ = addrPort(m.family, m.remote, m.remotePort)
@@ -65,7 +65,7 @@ const keepAlive = 2
 func decodeAttributes(b []byte, s *tcp.Socket, backsOff bool) error {
 	for len(b) > 0 { // an attribute has a length, a type and a value
 		if len(b) < attrLen {
-			return ErrMalformed
+			return errMalformed
 		}
 		value, rest, err := cut(b, attrLen, int(native.Uint16(b)))
 		if err != nil {
@@ -99,12 +99,12 @@ func addrPort(family uint8, addr [16]byte, port [2]byte) (end netip.AddrPort, ok
 	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port[:])), true
 }
 
-// setInfo sets Info from the known bytes of a struct tcp_info, which has only grown at its end. Before 4.1 Info is not known: without
-// bytes every connection would look unused. Before 4.19 acknowledged bytes stand for sent bytes, or no
+// setInfo sets Info from the known bytes of a struct tcp_info, which has only grown at its end. Before 4.6
+// Info is not known. Before 4.19 acknowledged bytes stand for sent bytes, or no
 // request would ever seem answered; sent bytes not yet acknowledged are in Unsent.
 func setInfo(info *unix.TCPInfo, length int, s *tcp.Socket) {
 	known := uintptr(length)
-	if known < unsafe.Offsetof(info.Bytes_received)+8 { // 4.1
+	if known < unsafe.Offsetof(info.Data_segs_out)+4 { // 4.6
 		return
 	}
 	s.HasInfo = true
@@ -112,23 +112,17 @@ func setInfo(info *unix.TCPInfo, length int, s *tcp.Socket) {
 		LastSent:     time.Duration(info.Last_data_sent) * time.Millisecond,
 		LastReceived: time.Duration(info.Last_data_recv) * time.Millisecond,
 		LastAcked:    time.Duration(info.Last_ack_recv) * time.Millisecond,
-		RTT:          time.Duration(info.Rtt) * time.Microsecond,
-		PureACKs:     tcp.PureACKsUnknown,
+		RTT:          time.Duration(info.Min_rtt) * time.Microsecond,
 		Acked:        info.Bytes_acked,
 		Received:     info.Bytes_received,
 		Sent:         info.Bytes_acked,
-	}
-	if known >= unsafe.Offsetof(info.Data_segs_out)+4 { // 4.6
-		s.Info.NotSent = info.Notsent_bytes
-		s.Info.RTT = time.Duration(info.Min_rtt) * time.Microsecond
-		s.Info.Segments = info.Data_segs_in
-		s.Info.SentSegments = info.Data_segs_out
-		s.Info.PureACKs = info.Segs_out - info.Data_segs_out
-	}
-	if known >= unsafe.Offsetof(info.Bytes_sent)+8 { // 4.19
-		s.Info.Sent = info.Bytes_sent
+		NotSent:      info.Notsent_bytes,
+		Segments:     info.Data_segs_in,
+		SentSegments: info.Data_segs_out,
+		PureACKs:     info.Segs_out - info.Data_segs_out,
 	}
 	if known >= unsafe.Offsetof(info.Bytes_retrans)+8 { // 4.19
+		s.Info.Sent = info.Bytes_sent
 		s.Info.Resent = info.Bytes_retrans
 	}
 }

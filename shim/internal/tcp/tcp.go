@@ -3,7 +3,6 @@
 package tcp
 
 import (
-	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -65,9 +64,6 @@ func (s *Socket) DiscountFIN() {
 	s.Info.Received -= min(s.Info.Received, 1)
 }
 
-// PureACKsUnknown is Info.PureACKs from a kernel that does not count data segments.
-const PureACKsUnknown = math.MaxUint32
-
 // Info is the part of struct tcp_info (include/uapi/linux/tcp.h) that shows whether a
 // connection is busy. Times are ages, in the kernel's jiffies; if nothing was ever sent or
 // received, the age of the connection. A listener's Info has no meaning.
@@ -83,7 +79,7 @@ type Info struct {
 	Sent                   uint64        // bytes, including bytes sent again
 	Resent                 uint64        // bytes of Sent that were sent again; 0: not known
 	RTT                    time.Duration // a round trip, the shortest lately; over an hour if none is known
-	NotSent                uint32        // bytes written by the program and not yet sent; 0 on kernels before 4.6
+	NotSent                uint32        // bytes written by the program and not yet sent
 }
 
 // Ports is a set of TCP or UDP ports, in ascending order.
