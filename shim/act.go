@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -38,7 +39,7 @@ func (l *loop) act(a stop.Action) {
 		}
 	case stop.TermGroup:
 		if at := l.host.Ticks(); l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused
-			l.noteSent(a.Signal, at)
+			l.history.SignaledGroup(l.group, a.Signal, at)
 		}
 	case stop.Look:
 		l.lookAgain()
@@ -65,7 +66,12 @@ func (l *loop) act(a stop.Action) {
 		}
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
-		l.noteDeaf()
+		if l.plan.Hook {
+			l.look()
+			if !l.reaches(sig.TERM) {
+				l.stop.Deaf = l.history.Command().Program
+			}
+		}
 		l.reportStop((*report.Stop).Conclusion)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
@@ -129,7 +135,7 @@ func (l *loop) runOnStop() {
 		l.host.ask(request, l.plan.Stop.Gate.MaxHold())
 		return
 	}
-	pid, err := l.host.StartBeside(l.plan.OnStop.Command, l.onStopEnv())
+	pid, err := l.host.Start(proc.Command{Argv: l.plan.OnStop.Command, Env: l.onStopEnv(), Background: true})
 	l.onStop = pid
 	if err != nil {
 		l.endOnStop(": %v", err)

@@ -55,15 +55,13 @@ type processes interface {
 	Start(c proc.Command) (pid int, err error)
 	ReleaseInherited()
 	Find(argv, env []string) error
-	StartBeside(argv, env []string) (pid int, err error)
 	Reap() (pid int, status proc.Status)
 
 	Kill(pid int, s sig.Signal) error
-	Tell(target int, s sig.Signal) (told bool, err error)
-	KillDescendant(p proc.Process, s sig.Signal) error
+	KillDescendant(pid int, start uint64, s sig.Signal) error
 	Descendants() []proc.Process
-	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
-	Traces(pids []int) []proc.Trace
+	Handled(p proc.Process) (handled, awaited, ignored sig.Set)
+	Traces(pids []int) []sig.Trace
 	Program(pid int, withArguments bool) (exe string, argv []string)
 	Ticks() uint64
 

@@ -47,15 +47,9 @@ type loop struct {
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
-	traces := func(pids []int) (list []stop.Trace) {
-		for _, t := range h.Traces(pids) {
-			list = append(list, stop.Trace(t))
-		}
-		return list
-	}
 	return &loop{
 		host: h, plan: p, warned: map[any]bool{},
-		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, traces),
+		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, h.Traces),
 	}
 }
 
@@ -258,6 +252,9 @@ func (l *loop) identify(stopSignal sig.Signal) {
 	l.warnOfPlan()
 }
 
+// changes are the events for what becomes of the command.
+var changes = [...]stop.Kind{stop.CommandExited, stop.CommandStopped, stop.CommandContinued}
+
 // reap reaps every process that has ended, and tells the machine what became of the children.
 func (l *loop) reap() {
 	level := Debug
@@ -268,14 +265,12 @@ func (l *loop) reap() {
 	pid, status := l.host.Reap()
 	for ; pid > 0; pid, status = l.host.Reap() {
 		switch {
-		case pid == l.command && status.Continued:
-			l.queue(stop.Event{Kind: stop.CommandContinued})
-		case pid == l.command && status.Stopped != 0:
-			l.queue(stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped})
-		case status.Continued, status.Stopped != 0:
 		case pid == l.command:
-			l.command, l.ended = 0, status // the kernel may reuse the PID
-			l.queue(stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code})
+			if status.Change == proc.Ended {
+				l.command, l.ended = 0, status // the kernel may reuse the PID
+			}
+			l.queue(stop.Event{Kind: changes[status.Change], Signal: status.Signal, Code: status.Code})
+		case status.Change != proc.Ended:
 		case pid == l.onStop:
 			l.onStop = 0
 			if status.Signal != 0 {

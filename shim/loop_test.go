@@ -228,9 +228,11 @@ func (w *world) happen(text string) {
 	case stop.OrphanReaped:
 		w.end(anyOther, proc.Status{})
 	case stop.CommandStopped:
-		w.end(pid, proc.Status{Stopped: e.Signal})
+		w.end(pid, proc.Status{Change: proc.Stopped, Signal: e.Signal})
+	case stop.CommandContinued:
+		w.end(pid, proc.Status{Change: proc.Continued})
 	default:
-		w.end(pid, proc.Status{Code: e.Code, Signal: e.Signal, Continued: e.Kind == stop.CommandContinued})
+		w.end(pid, proc.Status{Code: e.Code, Signal: e.Signal})
 	}
 }
 
@@ -246,7 +248,7 @@ func (w *world) Reap() (int, proc.Status) {
 		if d.pid == anyOther && len(w.rest) > 0 {
 			d.pid, w.rest = w.rest[0].PID, w.rest[1:]
 		}
-		w.gone = w.gone || d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued
+		w.gone = w.gone || d.pid == commandPID && d.status.Change == proc.Ended
 		return d.pid, d.status
 	}
 	if w.gone && len(w.rest) == 0 {
@@ -257,7 +259,7 @@ func (w *world) Reap() (int, proc.Status) {
 
 func (w *world) Descendants() (family []proc.Process) {
 	if !w.gone {
-		family = append(family, proc.Process{PID: commandPID, Parent: 1})
+		family = append(family, proc.Process{PID: commandPID, Parent: 1, Group: commandPID})
 	}
 	for _, o := range w.rest {
 		family = append(family, o.Process)
@@ -298,7 +300,7 @@ func (w *world) writeTermlog(lines ...string) error {
 	return nil
 }
 
-// Find and StartBeside fail for a program called "missing".
+// Find and Start fail for a program called "missing".
 func (w *world) Find(argv, _ []string) error {
 	if argv[0] == "missing" {
 		return &StartError{Command: argv[0], Err: syscall.ENOENT}
@@ -306,12 +308,12 @@ func (w *world) Find(argv, _ []string) error {
 	return nil
 }
 
-func (w *world) StartBeside(argv, env []string) (int, error) {
-	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
-	if argv[0] == "missing" {
-		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
+func (w *world) Start(c proc.Command) (int, error) {
+	if !c.Background {
+		return commandPID, nil
 	}
-	return hookPID, nil
+	w.did("runs %s", strings.Join(append(c.Argv, c.Env[len(c.Env)-2:]...), " "))
+	return hookPID, w.Find(c.Argv, nil)
 }
 
 // The world is the host.
@@ -340,23 +342,16 @@ func (w *world) host() host {
 func (w *world) Reserve() error                        { return nil }
 func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
-func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { w.started = true }
 func (w *world) Ticks() uint64                         { return 1 }
-func (w *world) Traces(pids []int) []proc.Trace        { return make([]proc.Trace, len(pids)) }
-func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
+func (w *world) Traces(pids []int) []sig.Trace         { return make([]sig.Trace, len(pids)) }
+func (w *world) Handled(p proc.Process) (handled, awaited, ignored sig.Set) {
 	return w.process(p.PID).handles, 0, 0
-}
-func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
-	if !w.command.handles.Has(s) {
-		return false, nil
-	}
-	return true, w.Kill(pid, s)
 }
 func (w *world) StopSelf(s sig.Signal) { w.did("stops itself with %v", s) }
 func (w *world) RetakeTerminal(int)    { w.did("takes back the terminal") }
 
-func (w *world) KillDescendant(p proc.Process, s sig.Signal) error { return w.Kill(p.PID, s) }
+func (w *world) KillDescendant(pid int, _ uint64, s sig.Signal) error { return w.Kill(pid, s) }
 
 func (w *world) GiveTerminal(int) bool {
 	w.did("hands over the terminal")

@@ -21,7 +21,7 @@ import (
 // send sends a signal to the command, or to its process group. The PID is still the
 // command's: only this goroutine reaps.
 func (l *loop) send(s sig.Signal) error {
-	if l.command == 0 {
+	if l.command == 0 || l.plan.Hook {
 		return nil
 	}
 	l.log(Debug, "sending %v to the command", s)
@@ -44,16 +44,12 @@ func (l *loop) target() int {
 	return l.command
 }
 
-// look shows the history the processes below lameduck, without --on-stop and its children.
+// look shows the history the processes below lameduck, without those of --on-stop.
 func (l *loop) look() {
-	beside := map[int]bool{}
 	var list []stop.Process
 	for _, p := range l.host.Descendants() {
-		switch {
-		case p.Dead() && p.Threads <= 1:
-		case l.onStop != 0 && (p.PID == l.onStop || beside[p.Parent]):
-			beside[p.PID] = true
-		default:
+		isDead := p.Dead() && p.Threads <= 1
+		if isOnStop := l.onStop != 0 && p.Group == l.onStop; !isDead && !isOnStop {
 			list = append(list, l.process(p))
 		}
 	}
@@ -67,7 +63,6 @@ func (l *loop) process(p proc.Process) stop.Process {
 		ID: stop.ID{PID: p.PID, Start: p.Start}, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
 	}
 	shown.Handled, shown.Awaited, shown.Ignored = l.host.Handled(p)
-	shown.Handled |= shown.Awaited
 	exe, argv := l.host.Program(p.PID, l.plan.Preset != "")
 	if exe != "" {
 		shown.Program = path.Base(exe)
@@ -103,7 +98,9 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 // workers names processes for the report.
 func workers(list []stop.Process) (named []report.Worker) {
 	for _, p := range list {
-		named = append(named, report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID})
+		if p.PID > 0 { // else all of them, without /proc
+			named = append(named, report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID})
+		}
 	}
 	return named
 }
@@ -143,20 +140,15 @@ func (l *loop) sendStep(s sig.Signal) {
 	case l.plan.Hook, isRefusal(l.send(s)):
 		l.queue(stop.Event{Kind: stop.Refused, Signal: s})
 	default:
-		l.noteSent(s, at)
+		l.history.Signaled(l.history.Command().ID)
+		if l.grouped() {
+			l.history.SignaledGroup(l.group, s, at)
+		}
 	}
 	if !sent && !l.stopSent {
 		l.stop.SentTo = nil
 	}
 	l.stopSent = true
-}
-
-// noteSent notes that the command, or its process group, was sent s, at a time in Ticks.
-func (l *loop) noteSent(s sig.Signal, at uint64) {
-	l.history.Signaled(l.history.Command().ID)
-	if l.grouped() {
-		l.history.SignaledGroup(l.group, s, at)
-	}
 }
 
 // reaches reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
@@ -166,17 +158,6 @@ func (l *loop) reaches(s sig.Signal) bool {
 	return command.PID > 1 || command.Handled.Has(s)
 }
 
-// noteDeaf notes, for the report of a hook, the program of a PID 1 that TERM does not reach.
-func (l *loop) noteDeaf() {
-	if !l.plan.Hook {
-		return
-	}
-	l.look()
-	if !l.reaches(sig.TERM) {
-		l.stop.Deaf = l.history.Command().Program
-	}
-}
-
 // isRefusal reports whether a signal was not sent although there is a process to send it to.
 func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
 
@@ -184,18 +165,14 @@ func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
 func (l *loop) signal(p stop.Process, s sig.Signal) error {
 	l.log(Debug, "sending %v to process %d", s, p.PID)
 	l.history.Signaled(p.ID)
-	err := l.kill(p, s)
+	err := l.host.KillDescendant(p.PID, p.Start, s)
 	if isRefusal(err) {
 		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
 	}
 	if p.Stopped {
-		l.kill(p, sig.CONT)
+		l.host.KillDescendant(p.PID, p.Start, sig.CONT)
 	}
 	return err
-}
-
-func (l *loop) kill(p stop.Process, s sig.Signal) error {
-	return l.host.KillDescendant(proc.Process{PID: p.PID, Start: p.Start}, s)
 }
 
 // lookAgain tells the machine when none of the processes is at work any more that are waited for: those below
@@ -229,38 +206,42 @@ func (l *loop) signalLast() {
 
 // noteAtWork records, for the report, which processes lameduck waits for and when each has ended.
 func (l *loop) noteAtWork(atWork []stop.Process) {
-	isNew := map[int]bool{}
-	for _, p := range atWork {
-		isNew[p.PID] = p.PID > 0 // -1: all of them, without /proc
-	}
 	for i := range l.stop.Workers {
-		switch w := &l.stop.Workers[i]; {
+		w := &l.stop.Workers[i]
+		known := slices.IndexFunc(atWork, func(p stop.Process) bool { return p.PID == w.PID })
+		switch {
 		case !w.EndedAt.IsZero():
-		case isNew[w.PID]:
-			isNew[w.PID] = false
+		case known >= 0:
+			atWork = slices.Delete(atWork, known, known+1)
 		default:
 			w.EndedAt = time.Now()
 		}
 	}
-	isKnown := func(p stop.Process) bool { return !isNew[p.PID] }
-	l.stop.Workers = append(l.stop.Workers, workers(slices.DeleteFunc(atWork, isKnown))...)
+	l.stop.Workers = append(l.stop.Workers, workers(atWork)...)
 }
 
 // tell sends the signal of --on-stop to the processes that the schedule's signals are for; a hook
 // sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
-// would end most processes.
+// would end most processes. PID 1 is spared that, and may wait for signals in a way that does not show.
 func (l *loop) tell(s sig.Signal) {
-	target, name := l.target(), l.plan.Told()
-	switch {
-	case l.plan.Hook:
-		target = max(l.command, 1)
-	case !l.grouped():
-		l.look()
-		if below := l.aim(s); len(below) > 0 {
-			target, name = below[0].PID, report.Workers(l.stop.SentTo)
+	l.look()
+	command, name := l.history.Command(), l.plan.Told()
+	if command.PID == 0 { // without /proc
+		command = stop.Process{ID: stop.ID{PID: max(l.command, 1)}, Handled: sig.SetOf(s)}
+	}
+	targets := []stop.Process{command}
+	if l.grouped() {
+		targets = slices.DeleteFunc(l.history.Processes(), func(p stop.Process) bool { return p.Group != l.group })
+	} else if below := l.aim(s); len(below) > 0 && !l.plan.Hook {
+		targets, name = below, report.Workers(l.stop.SentTo)
+	}
+	told, err := false, error(nil)
+	for _, p := range targets {
+		if p.Handled.Has(s) || p.PID == 1 && !p.IsShell() {
+			told = true
+			err = cmp.Or(err, l.host.KillDescendant(p.PID, p.Start, s))
 		}
 	}
-	told, err := l.host.Tell(target, s)
 	switch {
 	case err != nil:
 		l.log(Warn, "%s: cannot send %v: %v", plan.Flag("on-stop", s), s, err)
@@ -274,28 +255,21 @@ func (l *loop) tell(s sig.Signal) {
 // requests are the signals by which processes ask others for something else than their end.
 var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
 
-// forward passes on a signal that begins no stop.
+// forward passes on a signal that begins no stop. A command that may not handle a request would end by it, but
+// would not as PID 1, so below lameduck it does not either: a known server below it gets the request, or nobody.
 func (l *loop) forward(s sig.Signal) {
 	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
 	isRequest := requests.Has(s) && l.host.fromProcess(s) && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
-	switch {
-	case l.plan.Hook:
-	case isRequest && !l.process(proc.Process{PID: l.command}).Accepts(s):
-		l.forwardRequest(s)
-	default:
+	if !isRequest || l.process(proc.Process{PID: l.command}).Accepts(s) {
 		l.send(s)
+		return
 	}
-}
-
-// forwardRequest passes on a request that the command may not handle. As PID 1 the command would not end by
-// it, so below lameduck it does not either: a known server below the command gets the request, or nobody.
-func (l *loop) forwardRequest(s sig.Signal) {
 	l.look()
 	switch server, found := l.history.Server(s); {
 	case l.history.Command().Accepts(s): // it waits for s
 		l.send(s)
 	case found && server.Handled.Has(s):
-		l.kill(server, s)
+		l.host.KillDescendant(server.PID, server.Start, s)
 	default:
 		l.warnOnce(s, "%v is not passed on: the command does not handle it, and would end; "+
 			"--rewrite=%[1]v:%[1]v (LAMEDUCK_REWRITE) passes it on all the same", s)
@@ -311,7 +285,7 @@ func (l *loop) killDescendants() {
 	for range maxKillRounds {
 		descendants := l.host.Descendants()
 		for _, p := range descendants {
-			l.host.KillDescendant(p, sig.KILL)
+			l.host.KillDescendant(p.PID, p.Start, sig.KILL)
 		}
 		l.reap()
 		if len(descendants) == 0 {

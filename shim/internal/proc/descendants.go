@@ -1,8 +1,6 @@
 package proc
 
 import (
-	"cmp"
-	"path"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -39,26 +37,26 @@ func (ps *Processes) Descendants() []Process {
 // First returns the process that runs the container in which a hook was started, 0 if that cannot be told.
 func First() int { return proc.First() }
 
-// KillDescendant sends s to p, one of Descendants, and never to another process that has
+// KillDescendant sends s to one of Descendants, and never to another process that has
 // been given its number since: the pidfd is opened first, and the process with the number
-// must then have the start time of p. Kernels before 5.3 have no pidfds, and sandboxes deny
+// must then have started at the same time. Kernels before 5.3 have no pidfds, and sandboxes deny
 // them; kill(2) is used there. See pidfd_send_signal(2).
-func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
-	fd, err := unix.PidfdOpen(p.PID, 0)
+func (ps *Processes) KillDescendant(pid int, start uint64, s sig.Signal) error {
+	fd, err := unix.PidfdOpen(pid, 0)
 	switch err {
 	case nil:
 		defer unix.Close(fd)
 	case unix.ESRCH:
 		return err
 	default:
-		return ps.Kill(p.PID, s)
+		return ps.Kill(pid, s)
 	}
-	if now, _ := proc.Process(p.PID); now.Start != p.Start {
+	if now, _ := proc.Process(pid); now.Start != start {
 		return unix.ESRCH
 	}
 	err = unix.PidfdSendSignal(fd, unix.Signal(s), nil, 0)
 	if err == unix.EPERM || err == unix.ENOSYS {
-		return ps.Kill(p.PID, s)
+		return ps.Kill(pid, s)
 	}
 	return err
 }
@@ -76,9 +74,9 @@ func (*Processes) Signals(pid int) Signals {
 	return s
 }
 
-// Handled returns the signals that a process has handlers for, those that it waits for without a handler, and
-// those that it ignores. One of several threads may wait for what all of them block: see sigwait(3).
-func (ps *Processes) Handled(p Process) (caught, awaited, ignored sig.Set) {
+// Handled returns the signals that a process has handlers for or waits for, those of them that it waits for
+// without a handler, and those that it ignores. One of several threads may wait for what all of them block: see sigwait(3).
+func (ps *Processes) Handled(p Process) (handled, awaited, ignored sig.Set) {
 	s := ps.Signals(p.PID)
 	switch {
 	case p.Threads > 1:
@@ -86,14 +84,12 @@ func (ps *Processes) Handled(p Process) (caught, awaited, ignored sig.Set) {
 	case p.State == 'S' && !s.Caught.Has(sig.TERM):
 		awaited = proc.Awaited(p.PID, s.Blocked)
 	}
-	return s.Caught, awaited.Without(s.Caught | s.Ignored), s.Ignored
+	awaited = awaited.Without(s.Caught | s.Ignored)
+	return s.Caught | awaited, awaited, s.Ignored
 }
 
-// Trace is what a signal leaves behind in a process.
-type Trace = procfs.Trace
-
 // Traces returns the present traces of processes.
-func (*Processes) Traces(pids []int) (list []Trace) {
+func (*Processes) Traces(pids []int) (list []sig.Trace) {
 	listening := proc.Listening()
 	for _, pid := range pids {
 		list = append(list, proc.Trace(pid, listening))
@@ -107,31 +103,6 @@ func (*Processes) Ticks() uint64 {
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
 	return uint64(now.Nano() / 1e7)
 }
-
-// Tell sends s to a process, or to the members of the process group -target that descend from
-// us, as far as they catch s. It reports whether there is any. PID 1 gets s unless PID 1 is a shell
-// that does not catch s: inits such as tini wait for signals without catching them, and the kernel
-// spares PID 1 the default action.
-func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
-	catches := func(pid int) bool { return ps.Signals(pid).Caught.Has(s) }
-	if target > 0 {
-		exe, _ := proc.Executable(target)
-		if !catches(target) && (target != 1 || slices.Contains(shells, path.Base(exe))) {
-			return false, nil
-		}
-		return true, ps.Kill(target, s)
-	}
-	for _, p := range ps.Descendants() {
-		if p.Group == -target && catches(p.PID) {
-			told = true
-			err = cmp.Or(err, ps.KillDescendant(p, s))
-		}
-	}
-	return told, err
-}
-
-// shells are programs that run others and seldom forward signals.
-var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
 // Program returns the path of the program that the process runs, and on request its command line,
 // without the empty words that are left where a process overwrites its command line. What

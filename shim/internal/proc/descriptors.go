@@ -52,7 +52,7 @@ func epollError(err error) error {
 }
 
 // leaveDirectory makes / our working directory, so that we keep no file system busy,
-// and returns the previous directory for Command.Dir. If the path no longer leads to that
+// and returns the previous directory for the command. If the path no longer leads to that
 // directory (deleted, mounted over, or not to be searched) we stay, the result is empty, and
 // ReleaseInherited leaves the directory.
 func leaveDirectory() (dir string) {

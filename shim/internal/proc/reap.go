@@ -8,14 +8,22 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Status is a change of a child's state: stopped, continued, or ended, by Signal or else with
-// Code.
+// Status is a change of a child's state.
 type Status struct {
-	Signal    sig.Signal
-	Code      int
-	Stopped   sig.Signal // the signal that stopped the child; 0: not stopped
-	Continued bool
+	Change Change
+	Signal sig.Signal // that ended or stopped the child; 0: none has
+	Code   int        // of a child that has ended without a Signal
 }
+
+// Change is the kind of a Status.
+type Change int
+
+// The kinds.
+const (
+	Ended Change = iota
+	Stopped
+	Continued
+)
 
 // The results of Reap that are not a pid.
 const (
@@ -34,9 +42,6 @@ func (*Processes) Reap() (pid int, status Status) {
 		// Raw: with WNOHANG the call never waits, so the scheduler need not know.
 		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)),
 			unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
-		if errno == unix.EPERM || errno == unix.ENOSYS {
-			pid, errno = waitid(&ws)
-		}
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -49,28 +54,12 @@ func (*Processes) Reap() (pid int, status Status) {
 	}
 }
 
-// waitid is wait4(2) for sandboxes that deny it. It returns the PID, 0 if no child has changed its state.
-func waitid(ws *unix.WaitStatus) (pid uintptr, errno unix.Errno) {
-	const (
-		changes = unix.WEXITED | unix.WSTOPPED | unix.WCONTINUED
-		code    = 2 // the indices of si_code and si_pid; si_status is the second from there
-		child   = 3 + unsafe.Sizeof(pid)/8
-	)
-	var info [32]int32
-	_, _, errno = unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
-		changes|unix.WNOHANG, 0, 0)
-	status := unix.WaitStatus(info[child+2])
-	stopped := status<<8 | 0x7f
-	*ws = [...]unix.WaitStatus{0, status << 8, status, status | 0x80, stopped, stopped, 0xffff}[info[code]]
-	return uintptr(info[child]), errno
-}
-
 func decode(ws unix.WaitStatus) Status {
 	switch {
 	case ws.Stopped():
-		return Status{Stopped: sig.Signal(ws.StopSignal())}
+		return Status{Change: Stopped, Signal: sig.Signal(ws.StopSignal())}
 	case ws.Continued():
-		return Status{Continued: true}
+		return Status{Change: Continued}
 	case ws.Signaled():
 		return Status{Signal: sig.Signal(ws.Signal())}
 	}

@@ -45,7 +45,7 @@ var errNoStage = errors.New("no second stage")
 
 // needsSecondStage reports whether the second stage has anything to do.
 func (c *Command) needsSecondStage() bool {
-	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
+	return c.blocked|c.ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
 		slices.Contains(c.Env, listenPID+c.addressee())
 }
 
@@ -59,8 +59,7 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	defer from.Close()
 	fd := to.Fd()
 	unix.FcntlInt(fd, unix.F_SETFD, 0) // the stage inherits it
-	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.Blocked), fmt.Sprintf("%x", c.Ignored)}, c.Argv...)
-	err = errNoStage
+	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.blocked), fmt.Sprintf("%x", c.ignored)}, c.Argv...)
 	for _, self := range ownPaths() {
 		pid, err = c.forkExec(self, argv, hide(c.Env))
 		if err == nil {
@@ -138,7 +137,7 @@ func SecondStage(args []string) {
 		mask := unhex(args[3])
 		unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0)
 		unix.Write(report, []byte{stageRuns})
-		failed = execvp("", args[5:], env, func(path string, argv []string) error {
+		failed = execvp(args[5:], env, func(path string, argv []string) error {
 			return syscall.Exec(path, argv, env)
 		})
 	})

@@ -12,8 +12,8 @@ import (
 // its handler out, and a wrapper may pass its signal on and end.
 type History struct {
 	rewrites sig.Rewrites
-	beside   bool                     // the end of the command is that of all, see NewHistory
-	traces   func(pids []int) []Trace // takes time: asked about few processes
+	beside   bool                         // the end of the command is that of all, see NewHistory
+	traces   func(pids []int) []sig.Trace // takes time: asked about few processes
 
 	members map[ID]*member
 	command *member // without a PID: never seen
@@ -41,18 +41,9 @@ type member struct {
 	children []*member
 
 	// Whether somebody else has signaled it:
-	before  Trace     // before the first signal
-	now     Trace     // of the last look
+	before  sig.Trace // before the first signal
+	now     sig.Trace // of the last look
 	doubted time.Time // since when it is not clear; zero: it never was
-}
-
-// Trace is what a signal leaves behind in a process that handles it. Two of them, from before and after,
-// show whether the process has got one.
-type Trace struct {
-	Known     bool   // the other fields are
-	Idle      bool   // all threads sleep, and no signal waits for them
-	Switches  uint64 // how often its threads have given up a processor
-	Listeners int    // its TCP sockets that listen
 }
 
 // maxTraces limits the traces of one look, which take tens of milliseconds then.
@@ -61,7 +52,7 @@ const maxTraces = 256
 // NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end, or of the stop
 // by a hook beside the command, whose end is that of the container. traces returns the present traces of
 // processes.
-func NewHistory(rewrites sig.Rewrites, beside bool, traces func(pids []int) []Trace) *History {
+func NewHistory(rewrites sig.Rewrites, beside bool, traces func(pids []int) []sig.Trace) *History {
 	return &History{
 		rewrites: rewrites, beside: beside, traces: traces, members: map[ID]*member{}, command: &member{},
 	}

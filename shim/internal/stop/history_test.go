@@ -123,10 +123,10 @@ func (p *stage) list() (list []stop.Process) {
 	return list
 }
 
-func (p *stage) traces(pids []int) (list []stop.Trace) {
+func (p *stage) traces(pids []int) (list []sig.Trace) {
 	for _, pid := range pids {
 		a := p.all[pid-100]
-		t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
+		t := sig.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
 		if a.is("listens") && a.terms == 0 {
 			t.Listeners = 1
 		}
@@ -344,7 +344,7 @@ func TestHistories(t *testing.T) {
 
 // newHistory returns a history that has looked at some processes, of which the first is the command.
 func newHistory(beside bool, list ...stop.Process) *stop.History {
-	traces := func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) }
+	traces := func(pids []int) []sig.Trace { return make([]sig.Trace, len(pids)) }
 	h := stop.NewHistory(sig.Rewrites{}, beside, traces)
 	h.Look(list[0].PID, list)
 	return h
