@@ -102,7 +102,7 @@ func (l *loop) warnNotHeld(s sig.Signal) {
 	if requests.Has(s) && !command.Accepts(s) {
 		passed = ""
 	}
-	l.log(Warn, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
+	l.warnOnce(flags, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
 }
 
 // startSampling starts to sample the traffic.

@@ -1,7 +1,6 @@
 package stop
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -10,7 +9,7 @@ import (
 // Verb is the kind of an Action.
 type Verb int
 
-// The verbs, in terms of the action's Signal and Code.
+// The verbs, in terms of the action's Signal.
 const (
 	Forward             Verb = iota // send Signal, which arrived from outside, to the command
 	Send                            // send Signal, a step of the schedule, to the command or to those below it; see History.Aim
@@ -34,7 +33,7 @@ const (
 	WarnNotHeld                     // log that Signal, which may be how the container is stopped, does not begin a stop
 	WarnOutOfReach                  // log that no signal reaches the command, and that lameduck exits instead
 	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
-	Exit                            // exit with Code
+	Exit                            // exit with the code of Record.ExitStatus
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
@@ -49,13 +48,9 @@ var scriptWords = [...]string{
 type Action struct {
 	Verb   Verb
 	Signal sig.Signal
-	Code   int
 }
 
-// String returns the action as golden scripts spell it: "send USR1", "exit 143".
+// String returns the action as golden scripts spell it: "send USR1".
 func (a Action) String() string {
-	if a.Verb == Exit {
-		return fmt.Sprintf("exit %d", a.Code)
-	}
 	return strings.Replace(scriptWords[a.Verb], "*", a.Signal.String(), 1)
 }

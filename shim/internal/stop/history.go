@@ -176,7 +176,7 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 	case isServer, c.takes(s), c.Program == "":
 		return nil
 	case server != "":
-		if found := c.servers(server); len(found) > 0 {
+		if found := topmost(c.children, func(m *member) bool { return m.Server == server }); len(found) > 0 {
 			return found[:1]
 		}
 	}
@@ -214,25 +214,10 @@ func topmost(some []*member, is func(*member) bool) (found []*member) {
 	return found
 }
 
-// servers returns the topmost known servers below a process that are at the same depth: those of a name,
-// or with an empty name all.
-func (m *member) servers(name string) (found []*member) {
-	for generation := m.children; len(generation) > 0 && len(found) == 0; {
-		var next []*member
-		for _, m := range generation {
-			if m.Server != "" && (name == "" || m.Server == name) {
-				found = append(found, m)
-			}
-			next = append(next, m.children...)
-		}
-		generation = next
-	}
-	return found
-}
-
-// Server returns the only known server at its depth below a command that does not handle s.
+// Server returns the only one of the topmost known servers below a command that does not handle s.
 func (h *History) Server(s sig.Signal) (server Process, found bool) {
-	if servers := h.command.servers(""); len(servers) == 1 && !h.command.takes(s) {
+	servers := topmost(h.command.children, func(m *member) bool { return m.Server != "" })
+	if len(servers) == 1 && !h.command.takes(s) {
 		return servers[0].Process, true
 	}
 	return server, false

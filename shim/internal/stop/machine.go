@@ -52,9 +52,8 @@ type Machine struct {
 	now     time.Time // of the event that Handle answers
 	actions []Action  // the answer so far
 
-	earlySignals  []sig.Signal // to forward when the command starts
-	warnedNotHeld sig.Set      // by WarnNotHeld
-	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
+	earlySignals []sig.Signal // to forward when the command starts
+	lastTrigger  Sent         // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
 	sample         Event  // the latest sample of the hold
@@ -127,21 +126,23 @@ func (m *Machine) Replan(cfg Config) {
 // Handle returns the actions, in order, for an event at time now.
 func (m *Machine) Handle(now time.Time, e Event) []Action {
 	m.now, m.actions = now, nil
-	if m.state != Gone {
-		m.answer(e)
+	if m.state == Gone {
+		return nil
 	}
-	return m.actions
-}
-
-func (m *Machine) answer(e Event) {
 	switch e.Kind {
 	case CommandStarted:
-		if m.state != Starting {
-			return
+		if m.state == Starting {
+			m.state = Running
+			for _, s := range m.earlySignals {
+				m.doWith(Forward, s)
+			}
 		}
-		m.state = Running
-		for _, s := range m.earlySignals {
-			m.doWith(Forward, s)
+	case PreStop:
+		if m.state == Starting {
+			if m.cfg.StopsBeside {
+				m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
+			}
+			m.beginHold()
 		}
 	case SignalArrived:
 		m.onSignal(e)
@@ -177,17 +178,10 @@ func (m *Machine) answer(e Event) {
 		}
 	case Refused:
 		m.onRefused(e.Signal)
-	case PreStop:
-		if m.state != Starting {
-			return
-		}
-		if m.cfg.StopsBeside {
-			m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
-		}
-		m.beginHold()
 	default:
 		m.onTick()
 	}
+	return m.actions
 }
 
 // signals reports whether signals of a stop are sent: also in state Running, where they are passed on at once.
@@ -221,25 +215,29 @@ func (m *Machine) onSignal(e Event) {
 		m.onTrigger(s, to)
 	case m.state != Lingering: // the command has not exited
 		m.warnNotHeld(e, to)
-		m.forward(s, to)
+		if m.cfg.JobControl && s == sig.CONT { // a shell that continues the job hands lameduck the terminal
+			m.do(GiveTerminal)
+		}
+		m.doWith(Forward, to)
 	}
 }
 
 // onTrigger moves the sequence on at signal s, which is rewritten as to. Without a sequence,
 // each stop signal is forwarded at once.
 func (m *Machine) onTrigger(s, to sig.Signal) {
+	if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
+		m.do(StopHealth)
+	}
 	switch {
 	case m.state == Lingering:
 		m.endLinger()
 	case !m.cfg.RunsSequence():
-		m.stopHealth()
 		m.record.PassedAt = m.now
 		m.doWith(Send, to)
 		m.doWith(NoteForwardedAtOnce, s)
 	case m.state == Running:
 		m.record.Trigger = s
 		m.record.Steps = m.cfg.ScheduleFor(s)
-		m.stopHealth()
 		m.beginHold()
 	case m.state == Holding && s == sig.INT:
 		m.endHold(Interrupt)
@@ -255,28 +253,12 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 // RunsSequence reports whether a stop does more than forward the stop signal.
 func (c *Config) RunsSequence() bool { return c.Gate.Holds() || c.SequenceWithoutHold }
 
-// stopHealth does StopHealth at the first stop signal.
-func (m *Machine) stopHealth() {
-	if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
-		m.do(StopHealth)
-	}
-}
-
 // isDuplicate reports whether s arrived within dedupWindow of lastTrigger, and is a
 // stop signal or the same signal. Without a sequence, repeated signals pass.
 func (m *Machine) isDuplicate(s sig.Signal) bool {
 	recent := m.now.Sub(m.lastTrigger.At) < dedupWindow
 	sequence := m.cfg.RunsSequence() || m.state == Lingering
 	return sequence && recent && (m.cfg.StopSignals.Has(s) || s == m.lastTrigger.Signal)
-}
-
-// forward forwards a signal. A shell that continues lameduck's job hands the terminal
-// to lameduck, but the command needs the terminal.
-func (m *Machine) forward(s, to sig.Signal) {
-	if m.cfg.JobControl && s == sig.CONT {
-		m.do(GiveTerminal)
-	}
-	m.doWith(Forward, to)
 }
 
 // onStopOrContinue notes that the command was stopped or continued. A shell that

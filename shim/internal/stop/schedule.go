@@ -22,8 +22,6 @@ func (s Step) String() string {
 	switch {
 	case s.Forever:
 		return "forever"
-	case s.StopSignal:
-		return "the stop signal"
 	case s.Signal == 0:
 		return s.Wait.String()
 	}

@@ -109,5 +109,5 @@ func (m *Machine) finish() {
 func (m *Machine) exit() {
 	m.state = Gone
 	clear(m.due[:])
-	m.actions = append(m.actions, Action{Verb: Exit, Code: m.record.ExitStatus()})
+	m.do(Exit)
 }
