@@ -139,7 +139,6 @@ func (l *loop) runOnStop() {
 	l.onStop = pid
 	if err != nil {
 		l.endOnStop(": %v", err)
-		l.onStopEnded()
 	}
 }
 
@@ -166,17 +165,14 @@ func (l *loop) killOnStop() {
 	}
 }
 
-// onStopEnded tells the machine that --on-stop has ended.
-func (l *loop) onStopEnded() {
-	l.stop.OnStopUntil = cmp.Or(l.stop.OnStopUntil, time.Now())
-	l.queue(stop.Event{Kind: stop.OnStopEnded})
-}
-
-// endOnStop notes an end of --on-stop that is a failure, and warns of it, unless lameduck has killed it or
-// given it up, and said so.
+// endOnStop tells the machine that --on-stop has ended, and warns of a failure, unless lameduck has killed it
+// or given it up, and said so.
 func (l *loop) endOnStop(failure string, args ...any) {
 	if l.stop.OnStopUntil.IsZero() {
 		l.stop.OnStopUntil = time.Now()
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
+		if failure != "" {
+			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
+		}
 	}
+	l.queue(stop.Event{Kind: stop.OnStopEnded})
 }

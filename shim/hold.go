@@ -11,6 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/lastresort"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -40,7 +41,7 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 		l.log(Error, "hold: %v", err)
 		return false
 	}
-	if err := l.openTermlog(); err != nil {
+	if err := termlogError(p, l.host.writeTermlog()); err != nil {
 		l.log(Error, "hold: %v; holding without a termination log", err)
 		l.warned["termination log"], ok = true, false
 	}
@@ -63,7 +64,7 @@ func (l *loop) holdToEnd() (ok bool) {
 		l.logFault("%v: the hold goes on blindly for %s; please report it", fault, max(time.Until(end), 0))
 		lastresort.Hold(end)
 	}()
-	l.dispatch(stop.Event{Kind: stop.PreStop})
+	l.dispatch(stop.Event{Kind: stop.PreStop, Signal: sig.TERM})
 	l.serve()
 	return true
 }

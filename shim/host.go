@@ -26,9 +26,9 @@ type host struct {
 	// the deadline is zero. At the deadline, or when a sample of the traffic is ready, next
 	// returns 0. While it waits, next may reap children other than those awaited, unless the
 	// first of these is 0.
-	next        func(deadline time.Time, awaited [2]int) sig.Signal
-	fromOutside func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
-	fromProcess func(s sig.Signal) bool // any process did, rather than the kernel
+	next func(deadline time.Time, awaited [2]int) sig.Signal
+	// A process sent the latest s, rather than the kernel, and from outside of the PID namespace.
+	sender func(s sig.Signal) (isProcess, isOutside bool)
 
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
@@ -108,8 +108,7 @@ func newHost(p *plan.Plan) host {
 			}
 			return s
 		},
-		fromOutside: sigcatch.FromOutside,
-		fromProcess: sigcatch.FromProcess,
+		sender: sigcatch.Sender,
 		startSampling: func(c observe.Config) sampler {
 			c.Own = own
 			return observe.Start(c, snapshots)

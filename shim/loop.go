@@ -38,10 +38,10 @@ type loop struct {
 	arrived  sig.Signal // and was not passed on so far; 0: none
 	stopSent bool       // a signal of the stop was sent
 
-	// Samples of the hold: written by onSample and noteFreeze.
+	// Samples of the hold: written by onSample and awaitsSample.
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one
-	thawedAt time.Time        // when a freeze past the end of the hold was noticed
+	sampleBy time.Time        // until when one is awaited after a freeze
 
 	warned map[any]bool // by warnOnce
 }
@@ -53,9 +53,6 @@ func newLoop(p *plan.Plan, h host) *loop {
 	}
 }
 
-// isOver reports whether the machine has said to exit.
-func (l *loop) isOver() bool { return l.machine.State() == stop.Gone }
-
 // exitCode returns the code to exit with when the loop is over.
 func (l *loop) exitCode() int {
 	record := l.machine.Record()
@@ -65,7 +62,7 @@ func (l *loop) exitCode() int {
 // serve handles signals, deadlines, samples and answers until the machine says to exit. Without a
 // deadline, waiting costs nothing.
 func (l *loop) serve() {
-	for !l.isOver() {
+	for l.machine.State() != stop.Gone {
 		fault("next")
 		select {
 		case s := <-l.host.snapshots:
@@ -74,8 +71,9 @@ func (l *loop) serve() {
 		case err := <-l.host.answers:
 			if err != nil {
 				l.endOnStop(": %v: %v", l.plan.OnStop.Request, err)
+			} else {
+				l.endOnStop("")
 			}
-			l.onStopEnded()
 			l.dispatch()
 		default: // both wake next, too, and come before a deadline
 			l.onSignal(l.next(l.handleDeadline(time.Now())))
@@ -87,9 +85,9 @@ func (l *loop) serve() {
 // are handled between two.
 func (l *loop) handleDeadline(now time.Time) time.Time {
 	deadline, ok := l.machine.Deadline()
-	switch sampleBy := l.noteFreeze(now); {
-	case !sampleBy.IsZero():
-		return sampleBy
+	switch {
+	case l.awaitsSample(now):
+		return l.sampleBy
 	case ok && !now.Before(deadline):
 		l.dispatch(stop.Event{Kind: stop.Tick})
 	}
@@ -113,21 +111,18 @@ const (
 	thawWait        = time.Second
 )
 
-// noteFreeze notes a freeze past the end of the hold, and returns until when a sample of the traffic is
-// awaited; zero: none is. The last sample before the freeze is out of date, and the report
-// would give wrong counts for the moment of the signal.
-func (l *loop) noteFreeze(now time.Time) (sampleBy time.Time) {
+// awaitsSample notes a freeze past the end of the hold, and reports whether a sample of the traffic is
+// awaited, up to sampleBy. The last sample before the freeze is out of date, and the report would give
+// wrong counts for the moment of the signal.
+func (l *loop) awaitsSample(now time.Time) bool {
 	end := l.machine.HoldEnd()
 	if end.IsZero() || now.Sub(end) < freezeThreshold || l.sample.Began.After(end) {
-		return sampleBy
+		return false
 	}
-	if now.Sub(l.thawedAt) > thawWait+freezeThreshold { // the first, or frozen again
-		l.thawedAt = now
+	if now.Sub(l.sampleBy) > freezeThreshold { // the first freeze, or frozen again
+		l.sampleBy = now.Add(thawWait)
 	}
-	if by := l.thawedAt.Add(thawWait); now.Before(by) {
-		sampleBy = by
-	}
-	return sampleBy
+	return now.Before(l.sampleBy)
 }
 
 // maxSampleAge is how old a sample that ends the hold may be, besides the time that
@@ -145,7 +140,7 @@ func (l *loop) onSample(s observe.Snapshot) {
 	}
 	age := time.Since(s.Began)
 	isOld := age > 2*s.PreviousTook+maxSampleAge
-	if isOld && (s.State == stop.ConditionMet || !l.noteFreeze(time.Now()).IsZero()) {
+	if isOld && (s.State == stop.ConditionMet || l.awaitsSample(time.Now())) {
 		return
 	}
 	if l.plan.Until != Elapsed {
@@ -219,7 +214,8 @@ func (l *loop) onSignal(s sig.Signal) {
 		l.dispatch()
 	default:
 		l.arrived = s
-		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
+		_, isOutside := l.host.sender(s)
+		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: isOutside})
 		l.arrived = 0
 	}
 }
@@ -273,12 +269,14 @@ func (l *loop) reap() {
 		case status.Change != proc.Ended:
 		case pid == l.onStop:
 			l.onStop = 0
-			if status.Signal != 0 {
+			switch {
+			case status.Signal != 0:
 				l.endOnStop(" was killed by %v", status.Signal)
-			} else if status.Code != 0 {
+			case status.Code != 0:
 				l.endOnStop(" exited %d", status.Code)
+			default:
+				l.endOnStop("")
 			}
-			l.onStopEnded()
 		default:
 			orphans = true
 			l.log(level, "reaped orphan %d", pid)
@@ -295,44 +293,32 @@ func (l *loop) reap() {
 // queue has an event handled when the actions of the present one are done.
 func (l *loop) queue(e stop.Event) { l.pending = append(l.pending, e) }
 
-// dispatch handles events, and then those that the actions result in. Only the loop dispatches,
-// no action does.
+// dispatch handles events, and then those that the actions result in: it hands each to the machine and performs
+// the machine's actions. Only the loop dispatches, no action does.
 func (l *loop) dispatch(events ...stop.Event) {
-	l.pending = append(l.pending, events...)
-	for i := 0; i < len(l.pending); i++ { //nolint:intrange // grows meanwhile
-		l.handle(l.pending[i])
-	}
-	l.pending = l.pending[:0]
-}
-
-// handle hands an event to the machine and performs the machine's actions.
-func (l *loop) handle(e stop.Event) {
-	before := l.machine.State()
-	searched := l.machine.Searching()
-	l.log(Debug, "%v: %v", before, e)
-	fault(e)
-	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
-	case e.Kind == stop.SignalArrived && mayStop:
-		l.identify(e.Signal)
-	case e.Kind == stop.PreStop:
-		l.identify(sig.TERM)
-	case before == stop.Holding && !searched:
-		l.identify(0) // an entrypoint script may execute the server as late as now
-	}
-	if e.Kind == stop.NoChildren {
-		l.noteAtWork(nil)
-	}
-	for _, a := range l.machine.Handle(time.Now(), e) {
-		l.act(a)
-	}
-	if !searched && l.machine.Searching() {
-		l.log(Debug, "searching for a lull")
-	}
-	if before == stop.Holding && l.machine.State() != stop.Holding {
-		l.sampler.SlowDown() // the rest of the samples are for the report
-		if l.machine.State() == stop.Stopping {
-			s := l.stopReport()
-			l.writeTermlog(s, s.Conclusion())
+	for l.pending = append(l.pending, events...); len(l.pending) > 0; {
+		e, before := l.pending[0], l.machine.State()
+		l.pending = l.pending[1:]
+		l.log(Debug, "%v: %v", before, e)
+		fault(e)
+		switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
+		case mayStop:
+			l.identify(e.Signal)
+		case before == stop.Holding && !l.machine.Searching():
+			l.identify(0) // an entrypoint script may execute the server as late as now
+		}
+		if e.Kind == stop.NoChildren {
+			l.noteAtWork(nil)
+		}
+		for _, a := range l.machine.Handle(time.Now(), e) {
+			l.act(a)
+		}
+		if before == stop.Holding && l.machine.State() != stop.Holding {
+			l.sampler.SlowDown() // the rest of the samples are for the report
+			if l.machine.State() == stop.Stopping {
+				s := l.stopReport()
+				l.writeTermlog(s, s.Conclusion())
+			}
 		}
 	}
 }

@@ -320,10 +320,9 @@ func (w *world) Start(c proc.Command) (int, error) {
 
 func (w *world) host() host {
 	return host{
-		processes:   w,
-		next:        w.next,
-		fromOutside: func(s sig.Signal) bool { return s != w.inside },
-		fromProcess: func(s sig.Signal) bool { return true },
+		processes: w,
+		next:      w.next,
+		sender:    func(s sig.Signal) (isProcess, isOutside bool) { return true, s != w.inside },
 		startSampling: func(observe.Config) sampler {
 			w.sampling = true
 			return w

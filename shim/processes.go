@@ -259,7 +259,8 @@ var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
 // would not as PID 1, so below lameduck it does not either: a known server below it gets the request, or nobody.
 func (l *loop) forward(s sig.Signal) {
 	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
-	isRequest := requests.Has(s) && l.host.fromProcess(s) && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
+	isProcess, _ := l.host.sender(s)
+	isRequest := requests.Has(s) && isProcess && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
 	if !isRequest || l.process(proc.Process{PID: l.command}).Accepts(s) {
 		l.send(s)
 		return

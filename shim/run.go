@@ -54,8 +54,15 @@ func Run(cfg Config) (code int, err error) {
 func run(p *plan.Plan, h host) (code int, err error) {
 	l := newLoop(p, h)
 	defer h.flush()
-	if err := l.prepare(); err != nil || l.isOver() {
-		return l.exitCode(), err
+	l.logWarnings()
+	if err := cmp.Or(h.Reserve(), termlogError(p, h.writeTermlog()), l.setUpReaping()); err != nil {
+		return 0, err
+	}
+	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
+		l.onSignal(s)
+	}
+	if l.machine.State() == stop.Gone {
+		return l.exitCode(), nil
 	}
 	if spec := p.Health; spec != nil {
 		if err := h.serveHealth(*spec); err != nil {
@@ -121,20 +128,6 @@ func (l *loop) logFault(format string, args ...any) {
 	l.log(Error, "a fault of lameduck's own, "+format, args...)
 }
 
-// prepare takes the resources, and handles the signals that have arrived during the start.
-func (l *loop) prepare() error {
-	l.logWarnings()
-	for _, step := range []func() error{l.host.Reserve, l.openTermlog, l.setUpReaping} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
-		l.onSignal(s)
-	}
-	return nil
-}
-
 // logWarnings logs the warnings of the plan, and what about the machine would spoil a stop now.
 // That is no error: the program of --on-stop may come later, on a volume for example, and no
 // stop depends on it. A hook is told at once, by its start.
@@ -166,9 +159,6 @@ func (l *loop) warnOfPlan() {
 		l.warnOnce(warning, "%s", warning)
 	}
 }
-
-// openTermlog checks that the termination log can be written.
-func (l *loop) openTermlog() error { return termlogError(l.plan, l.host.writeTermlog()) }
 
 // termlogError returns the error of a termination log that was given and cannot be written.
 func termlogError(p *plan.Plan, err error) error {

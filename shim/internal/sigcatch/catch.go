@@ -22,14 +22,12 @@ var (
 // empty on other machines than amd64 and arm64.
 var sent, outside uint64
 
-// FromProcess reports whether a process sent the latest s, rather than the kernel, as for a terminal
-// that hangs up. False if the sender is not known.
-func FromProcess(s sig.Signal) bool { return sig.Set(atomic.LoadUint64(&sent)).Has(s) }
-
-// FromOutside reports whether the latest s was sent from outside of our PID namespace, as
-// container runtimes do: the kernel then gives the sender's process id as 0. False if the
-// sender is not known.
-func FromOutside(s sig.Signal) bool { return sig.Set(atomic.LoadUint64(&outside)).Has(s) }
+// Sender reports whether a process sent the latest s, rather than the kernel, as for a terminal that
+// hangs up, and whether from outside of our PID namespace, as container runtimes do: the kernel then gives
+// the sender's process id as 0. Both are false if the sender is not known.
+func Sender(s sig.Signal) (isProcess, isOutside bool) {
+	return sig.Set(atomic.LoadUint64(&sent)).Has(s), sig.Set(atomic.LoadUint64(&outside)).Has(s)
+}
 
 // unmaskedBudget is how many more signals the handler lets through before it masks their
 // kind (see Unblocked). The handler decrements it without a bound: negative means mask.

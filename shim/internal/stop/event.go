@@ -39,7 +39,7 @@ const (
 	OrphanReaped                 // some other process was reaped
 	NoChildren                   // wait4(2) has said ECHILD
 	Sampled                      // the sockets were sampled: see Traffic and Waiting
-	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
+	PreStop                      // lameduck hold begins to hold, beside a command that Signal will stop
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
 	SentBelow                    // a signal of the schedule went to processes below the command
