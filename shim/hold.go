@@ -11,6 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/lastresort"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -26,8 +27,10 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 		Say(err.Error(), cfg.JSON)
 		return false
 	}
-	l := newLoop(p, newHost(p))
-	l.command = proc.First()
+	first := procfs.Root("").First()
+	h, failed := newHost(p, first)
+	l := newLoop(p, h)
+	l.command = first
 	defer l.host.flush()
 	ok = len(faults) == 0
 	for _, fault := range faults {
@@ -37,8 +40,8 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 		l.host.writeLine(logLine(Info, "hold: "+useless, p.JSON)) // whatever the level
 		return ok
 	}
-	if err := l.host.Reserve(); err != nil {
-		l.log(Error, "hold: %v", err)
+	if failed != nil {
+		l.log(Error, "hold: %v", failed)
 		return false
 	}
 	if err := termlogError(p, l.host.writeTermlog()); err != nil {

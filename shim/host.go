@@ -48,10 +48,6 @@ type host struct {
 
 // processes is a *proc.Processes.
 type processes interface {
-	Reserve() error
-	BecomeSubreaper() error
-	SetParentDeathSignal(s sig.Signal) error
-
 	Start(c proc.Command) (pid int, err error)
 	ReleaseInherited()
 	Find(argv, env []string) error
@@ -76,26 +72,25 @@ type sampler interface {
 	SlowDown()               // the hold is over: samples only serve the report
 }
 
-// newHost returns the operating system as the host of a plan. The health listener, each request and
-// the termination log need a thread.
-func newHost(p *plan.Plan) host {
+// newHost returns the operating system as the host of a plan, and takes the resources that may be unavailable
+// later; without them the host can only write lines. beside is the command of a hook, or 0. The health
+// listener, each request and the termination log need a thread.
+func newHost(p *plan.Plan, beside int) (host, error) {
 	outs := newOutputs(p.JSON, p.Hook)
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
-	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
-	if p.Hook {
-		processes.Beside = proc.First()
-	}
+	processes := &proc.Processes{ResetSignals: p.ResetSignals, Beside: beside, Dir: workDir}
 	var listener *health.Listener
 	var own *health.Conns
+	threads := 0
 	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.OnStop.Request != nil} {
 		if needed {
-			processes.Threads++
+			threads++
 			own = health.NewConns()
 		}
 	}
 	if p.Stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
-		processes.Threads++
+		threads++
 	}
 	snapshots := make(chan observe.Snapshot, 1)
 	answers := make(chan error, 1)
@@ -139,5 +134,5 @@ func newHost(p *plan.Plan) host {
 			log.Flush()
 			outs.flush()
 		},
-	}
+	}, processes.Reserve(threads)
 }

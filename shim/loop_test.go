@@ -338,12 +338,9 @@ func (w *world) host() host {
 	}
 }
 
-func (w *world) Reserve() error                        { return nil }
-func (w *world) BecomeSubreaper() error                { return nil }
-func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
-func (w *world) ReleaseInherited()                     { w.started = true }
-func (w *world) Ticks() uint64                         { return 1 }
-func (w *world) Traces(pids []int) []sig.Trace         { return make([]sig.Trace, len(pids)) }
+func (w *world) ReleaseInherited()             { w.started = true }
+func (w *world) Ticks() uint64                 { return 1 }
+func (w *world) Traces(pids []int) []sig.Trace { return make([]sig.Trace, len(pids)) }
 func (w *world) Handled(p proc.Process) (handled, awaited, ignored sig.Set) {
 	return w.process(p.PID).handles, 0, 0
 }

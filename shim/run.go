@@ -46,16 +46,44 @@ func Run(cfg Config) (code int, err error) {
 	if cfg.Holds() {
 		wearMark()
 	}
-	return run(p, newHost(p))
+	if err := setUpReaping(p); err != nil {
+		return 0, err
+	}
+	h, err := newHost(p, 0)
+	if err != nil {
+		return 0, err
+	}
+	return run(p, h)
 }
 
-// run takes the resources that may be unavailable later, does everything else that may fail, and starts
-// the command last. A stop signal that has arrived by then keeps the command from being started.
+// setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the
+// parent-death signal.
+func setUpReaping(p *plan.Plan) error {
+	if s := p.ParentDeathSignal; s != 0 {
+		if err := proc.SetParentDeathSignal(s); err != nil {
+			return fmt.Errorf("--parent-death-signal=%v (LAMEDUCK_PARENT_DEATH_SIGNAL): %w", s, err)
+		}
+	}
+	if p.Subreaper == No {
+		return nil
+	}
+	switch err := proc.BecomeSubreaper(); {
+	case err == nil:
+	case p.Subreaper == Yes:
+		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
+	default:
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err))
+	}
+	return nil
+}
+
+// run does everything else that may fail, and starts the command last. A stop signal that has arrived by then keeps the command from being started.
 func run(p *plan.Plan, h host) (code int, err error) {
 	l := newLoop(p, h)
 	defer h.flush()
 	l.logWarnings()
-	if err := cmp.Or(h.Reserve(), termlogError(p, h.writeTermlog()), l.setUpReaping()); err != nil {
+	if err := termlogError(p, h.writeTermlog()); err != nil {
 		return 0, err
 	}
 	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
@@ -167,25 +195,4 @@ func termlogError(p *plan.Plan, err error) error {
 	}
 	return fmt.Errorf("--termination-log=%s (LAMEDUCK_TERMINATION_LOG): %w: give a file, or none",
 		Quote(p.TerminationLog), err)
-}
-
-// setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the
-// parent-death signal.
-func (l *loop) setUpReaping() error {
-	if s := l.plan.ParentDeathSignal; s != 0 {
-		if err := l.host.SetParentDeathSignal(s); err != nil {
-			return fmt.Errorf("--parent-death-signal=%v (LAMEDUCK_PARENT_DEATH_SIGNAL): %w", s, err)
-		}
-	}
-	if l.plan.Subreaper == No {
-		return nil
-	}
-	switch err := l.host.BecomeSubreaper(); {
-	case err == nil:
-	case l.plan.Subreaper == Yes:
-		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
-	default:
-		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
-	}
-	return nil
 }

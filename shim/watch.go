@@ -21,7 +21,7 @@ func Watch(cfg Config, onlyStops bool, print func(line string) error) error {
 	if err != nil {
 		return err
 	}
-	if err := new(proc.Processes).Reserve(); err != nil {
+	if err := new(proc.Processes).Reserve(0); err != nil {
 		return err
 	}
 	log := termlog.New(p.TerminationLog)

@@ -34,9 +34,6 @@ func (ps *Processes) Descendants() []Process {
 	return family
 }
 
-// First returns the process that runs the container in which a hook was started, 0 if that cannot be told.
-func First() int { return proc.First() }
-
 // KillDescendant sends s to one of Descendants, and never to another process that has
 // been given its number since: the pidfd is opened first, and the process with the number
 // must then have started at the same time. Kernels before 5.3 have no pidfds, and sandboxes deny

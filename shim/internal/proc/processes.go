@@ -9,9 +9,7 @@ import (
 
 // Processes starts, inspects, signals and reaps the processes of one run of lameduck.
 type Processes struct {
-	Threads      int    // needed besides the threads of every run
 	ResetSignals bool   // the command starts with default signal dispositions
-	Parent       int    // PID of the process that started lameduck
 	Beside       int    // a process whose descendants are not ours; 0: none
 	Dir          string // where lameduck was started
 
@@ -19,14 +17,15 @@ type Processes struct {
 	noneInherited bool    // no descriptor from 3 up was inherited, for certain
 }
 
-// Reserve takes the threads and checks the file descriptors that are needed later.
-func (p *Processes) Reserve() error {
+// Reserve takes the threads, so many besides those of every run, and checks the file descriptors that are
+// needed later.
+func (p *Processes) Reserve(threads int) error {
 	var open unix.Stat_t // its size is the number of open descriptors since Linux 6.2
 	p.noneInherited = unix.Stat("/proc/self/fd", &open) == nil && open.Size == 3
 	if err := checkDescriptors(); err != nil {
 		return err
 	}
-	ReserveThreads(p.Threads) // needs two descriptors
+	ReserveThreads(threads) // needs two descriptors
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (*Processes) Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix
 
 // BecomeSubreaper makes the kernel give orphaned descendants to us. PID 1 gets all orphans
 // without asking.
-func (*Processes) BecomeSubreaper() error {
+func BecomeSubreaper() error {
 	if unix.Getpid() == 1 {
 		return nil
 	}
@@ -81,12 +81,13 @@ func (*Processes) BecomeSubreaper() error {
 // SetParentDeathSignal makes the kernel send s to us when our parent ends. The setting
 // belongs to the calling thread, and lasts because Go ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
-func (p *Processes) SetParentDeathSignal(s sig.Signal) error {
+func SetParentDeathSignal(s sig.Signal) error {
+	parent := unix.Getppid()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
 		return err
 	}
-	if unix.Getppid() != p.Parent {
-		return p.Kill(unix.Getpid(), s)
+	if unix.Getppid() != parent {
+		return unix.Kill(unix.Getpid(), unix.Signal(s))
 	}
 	return nil
 }
