@@ -57,7 +57,7 @@ type processes interface {
 	KillDescendant(pid int, start uint64, s sig.Signal) error
 	Descendants() []proc.Process
 	Handled(p proc.Process) (handled, awaited, ignored sig.Set)
-	Traces(pids []int) []sig.Trace
+	Tracer() func(pid int) sig.Trace
 	Program(pid int, withArguments bool) (exe string, argv []string)
 	Ticks() uint64
 

@@ -49,7 +49,7 @@ type loop struct {
 func newLoop(p *plan.Plan, h host) *loop {
 	return &loop{
 		host: h, plan: p, warned: map[any]bool{},
-		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, h.Traces),
+		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, h.Tracer),
 	}
 }
 
@@ -98,7 +98,7 @@ func (l *loop) handleDeadline(now time.Time) time.Time {
 // changes nothing, and is of interest to the log alone.
 func (l *loop) next(deadline time.Time) sig.Signal {
 	awaited := [2]int{l.command, l.onStop}
-	if l.plan.WarnReaped || l.plan.Level >= Debug {
+	if l.plan.WarnReaped {
 		awaited = [2]int{}
 	}
 	return l.host.next(deadline, awaited)
@@ -253,10 +253,6 @@ var changes = [...]stop.Kind{stop.CommandExited, stop.CommandStopped, stop.Comma
 
 // reap reaps every process that has ended, and tells the machine what became of the children.
 func (l *loop) reap() {
-	level := Debug
-	if l.plan.WarnReaped {
-		level = Warn
-	}
 	orphans := false
 	pid, status := l.host.Reap()
 	for ; pid > 0; pid, status = l.host.Reap() {
@@ -279,7 +275,9 @@ func (l *loop) reap() {
 			}
 		default:
 			orphans = true
-			l.log(level, "reaped orphan %d", pid)
+			if l.plan.WarnReaped {
+				l.log(Warn, "reaped orphan %d", pid)
+			}
 		}
 	}
 	if orphans {

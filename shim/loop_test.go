@@ -338,9 +338,9 @@ func (w *world) host() host {
 	}
 }
 
-func (w *world) ReleaseInherited()             { w.started = true }
-func (w *world) Ticks() uint64                 { return 1 }
-func (w *world) Traces(pids []int) []sig.Trace { return make([]sig.Trace, len(pids)) }
+func (w *world) ReleaseInherited()           { w.started = true }
+func (w *world) Ticks() uint64               { return 1 }
+func (w *world) Tracer() func(int) sig.Trace { return func(int) sig.Trace { return sig.Trace{} } }
 func (w *world) Handled(p proc.Process) (handled, awaited, ignored sig.Set) {
 	return w.process(p.PID).handles, 0, 0
 }

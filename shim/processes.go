@@ -60,7 +60,7 @@ func (l *loop) look() {
 // end by its own signal.
 func (l *loop) process(p proc.Process) stop.Process {
 	shown := stop.Process{
-		ID: stop.ID{PID: p.PID, Start: p.Start}, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
+		PID: p.PID, Start: p.Start, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
 	}
 	shown.Handled, shown.Awaited, shown.Ignored = l.host.Handled(p)
 	exe, argv := l.host.Program(p.PID, l.plan.Preset != "")
@@ -120,10 +120,8 @@ func (l *loop) sendStep(s sig.Signal) {
 		case l.reaches(s):
 			targets = []stop.Process{l.history.Command()}
 		case len(l.stop.SentTo) > 0: // and they have ended
-		case l.history.Command().Program == "":
-			l.log(Warn, "cannot tell which process handles %v: the orchestrator's signal follows", s)
 		default:
-			l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+			l.log(Warn, "no process handles %v, as far as is known: the orchestrator's signal follows", s)
 		}
 		if !l.stopSent && len(targets) > 0 { // it may end with the command
 			l.reportStop((*report.Stop).Conclusion)
@@ -140,7 +138,7 @@ func (l *loop) sendStep(s sig.Signal) {
 	case l.plan.Hook, isRefusal(l.send(s)):
 		l.queue(stop.Event{Kind: stop.Refused, Signal: s})
 	default:
-		l.history.Signaled(l.history.Command().ID)
+		l.history.Signaled(l.history.Command())
 		if l.grouped() {
 			l.history.SignaledGroup(l.group, s, at)
 		}
@@ -164,7 +162,7 @@ func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
 func (l *loop) signal(p stop.Process, s sig.Signal) error {
 	l.log(Debug, "sending %v to process %d", s, p.PID)
-	l.history.Signaled(p.ID)
+	l.history.Signaled(p)
 	err := l.host.KillDescendant(p.PID, p.Start, s)
 	if isRefusal(err) {
 		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
@@ -227,7 +225,7 @@ func (l *loop) tell(s sig.Signal) {
 	l.look()
 	command, name := l.history.Command(), l.plan.Told()
 	if command.PID == 0 { // without /proc
-		command = stop.Process{ID: stop.ID{PID: max(l.command, 1)}, Handled: sig.SetOf(s)}
+		command = stop.Process{PID: max(l.command, 1), Handled: sig.SetOf(s)}
 	}
 	targets := []stop.Process{command}
 	if l.grouped() {

@@ -77,7 +77,6 @@ func (c *Config) plan(at Place, server *preset.Preset) (*Plan, error) {
 			SequenceWithoutHold: stops,
 			StopsBeside:         stops && at.Hook,
 			HealthListener:      c.Health != nil,
-			StdinIsTerminal:     at.Terminal,
 			ExitEndsCommand:     at.PID1,
 			JobControl:          !at.PID1 && !c.SameGroup,
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !at.PID1,

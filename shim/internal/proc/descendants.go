@@ -2,6 +2,7 @@ package proc
 
 import (
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -85,13 +86,10 @@ func (ps *Processes) Handled(p Process) (handled, awaited, ignored sig.Set) {
 	return s.Caught | awaited, awaited, s.Ignored
 }
 
-// Traces returns the present traces of processes.
-func (*Processes) Traces(pids []int) (list []sig.Trace) {
-	listening := proc.Listening()
-	for _, pid := range pids {
-		list = append(list, proc.Trace(pid, listening))
-	}
-	return list
+// Tracer returns what takes the present traces of processes.
+func (*Processes) Tracer() func(pid int) sig.Trace {
+	listening := sync.OnceValue(proc.Listening)
+	return func(pid int) sig.Trace { return proc.Trace(pid, listening()) }
 }
 
 // Ticks returns the time in the unit of Process.Start, USER_HZ: a hundredth of a second.
@@ -101,8 +99,7 @@ func (*Processes) Ticks() uint64 {
 	return uint64(now.Nano() / 1e7)
 }
 
-// Program returns the path of the program that the process runs, and on request its command line,
-// without the empty words that are left where a process overwrites its command line. What
+// Program returns the path of the program that the process runs, and on request its command line. What
 // /proc cannot tell is empty.
 func (*Processes) Program(pid int, withArguments bool) (exe string, argv []string) {
 	if proc.CheckNamespace() != nil {
@@ -111,9 +108,6 @@ func (*Processes) Program(pid int, withArguments bool) (exe string, argv []strin
 	exe, _ = proc.Executable(pid)
 	if withArguments {
 		argv, _ = proc.Arguments(pid)
-	}
-	for len(argv) > 1 && argv[len(argv)-1] == "" {
-		argv = argv[:len(argv)-1]
 	}
 	return exe, argv
 }

@@ -13,9 +13,9 @@ import "github.com/lameduck-init/lameduck/shim/internal/sig"
 var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.USR1, sig.RTMin+3)
 
 // warnNotHeld does WarnNotHeld if e may be the container's stop.
-// It is rewritten as to. On a terminal, WINCH reports a new size. A rewritten USR1 is no surprise.
+// It is rewritten as to. A rewritten USR1 is no surprise.
 func (m *Machine) warnNotHeld(e Event, to sig.Signal) {
-	expected := m.cfg.StdinIsTerminal && e.Signal == sig.WINCH || e.Signal == sig.USR1 && to != sig.USR1
+	expected := e.Signal == sig.USR1 && to != sig.USR1
 	mayStop := e.Outside && finishSignals.Has(e.Signal) && !expected
 	if m.state == Running && m.cfg.RunsSequence() && mayStop {
 		m.doWith(WarnNotHeld, e.Signal)

@@ -12,10 +12,10 @@ import (
 // its handler out, and a wrapper may pass its signal on and end.
 type History struct {
 	rewrites sig.Rewrites
-	beside   bool                         // the end of the command is that of all, see NewHistory
-	traces   func(pids []int) []sig.Trace // takes time: asked about few processes
+	beside   bool                           // the end of the command is that of all, see NewHistory
+	tracer   func() func(pid int) sig.Trace // for one look; each trace takes time: asked about few processes
 
-	members map[ID]*member
+	members map[id]*member
 	command *member // without a PID: never seen
 	begun   bool    // a signal of the schedule was sent, or the command has ended
 
@@ -25,7 +25,7 @@ type History struct {
 
 	group       int        // a process group that was signaled; 0: none was
 	groupSignal sig.Signal // with what
-	groupAt     uint64     // and when, as ID.Start
+	groupAt     uint64     // and when, as Process.Start
 }
 
 // member is a process, and its past.
@@ -50,11 +50,11 @@ type member struct {
 const maxTraces = 256
 
 // NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end, or of the stop
-// by a hook beside the command, whose end is that of the container. traces returns the present traces of
-// processes.
-func NewHistory(rewrites sig.Rewrites, beside bool, traces func(pids []int) []sig.Trace) *History {
+// by a hook beside the command, whose end is that of the container. tracer returns what takes
+// the present traces of processes.
+func NewHistory(rewrites sig.Rewrites, beside bool, tracer func() func(pid int) sig.Trace) *History {
 	return &History{
-		rewrites: rewrites, beside: beside, traces: traces, members: map[ID]*member{}, command: &member{},
+		rewrites: rewrites, beside: beside, tracer: tracer, members: map[id]*member{}, command: &member{},
 	}
 }
 
@@ -72,10 +72,10 @@ func (h *History) Look(command int, list []Process) {
 	h.order, h.roots = nil, nil
 	shown := map[int]*member{}
 	for _, p := range list {
-		m := h.members[p.ID]
+		m := h.members[p.id()]
 		if m == nil {
 			m = &member{}
-			h.members[p.ID] = m
+			h.members[p.id()] = m
 		}
 		m.Process, m.present = p, true
 		if p.PID == command {
@@ -113,23 +113,14 @@ func (h *History) noteHandler(m *member) {
 
 // takeTraces takes the traces of the processes that another than lameduck may signal, or has.
 func (h *History) takeTraces() {
-	var of []*member
-	var pids []int
+	trace, left := h.tracer(), maxTraces
 	for _, m := range h.order {
-		byParent, byOthers := h.mayBeTold(m)
-		isOpen := !h.begun || m.before.Known && !h.wasSignaled(m)
-		if m.works && (byParent || byOthers) && isOpen && len(of) < maxTraces {
-			of = append(of, m)
-			pids = append(pids, m.PID)
-		}
-	}
-	if len(of) == 0 {
-		return
-	}
-	for i, t := range h.traces(pids) {
-		of[i].now = t
-		if !h.begun {
-			of[i].before = t
+		if byParent, byOthers := h.mayBeTold(m); m.works && (byParent || byOthers) && left > 0 {
+			left--
+			m.now = trace(m.PID)
+			if !h.begun {
+				m.before = m.now
+			}
 		}
 	}
 }
@@ -244,14 +235,14 @@ func (h *History) Processes() []Process { return processes(h.order, (*member).is
 func (h *History) Command() Process { return h.command.Process }
 
 // Signaled notes that lameduck has sent a process a signal of the stop.
-func (h *History) Signaled(id ID) {
+func (h *History) Signaled(p Process) {
 	h.begun = true
-	if m := h.members[id]; m != nil {
+	if m := h.members[p.id()]; m != nil {
 		m.signaled = true
 	}
 }
 
-// SignaledGroup notes that lameduck has sent a process group a signal, at a time in the unit of ID.Start.
+// SignaledGroup notes that lameduck has sent a process group a signal, at a time in the unit of Process.Start.
 func (h *History) SignaledGroup(group int, s sig.Signal, at uint64) {
 	h.group, h.groupSignal, h.groupAt = group, s, at
 }

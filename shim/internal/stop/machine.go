@@ -29,7 +29,6 @@ type Config struct {
 	KillAfter           time.Duration // from the first signal of the schedule to KILL; 0: never
 	Preset              Schedule      // what a known server expects; nil: unknown
 	HealthListener      bool          // a health listener runs
-	StdinIsTerminal     bool          // WINCH then reports a new window size
 
 	StopsBeside     bool // a hook stops the command, PID 1, which it is not the parent of
 	ExitEndsCommand bool // lameduck is PID 1: the kernel kills the command at lameduck's exit

@@ -21,12 +21,12 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// readPlan returns the plan of flags, and of the words hook and terminal; nil for flags that
-// contradict each other.
+// readPlan returns the plan of flags, and of the word hook; nil for flags that contradict
+// each other.
 func readPlan(t *testing.T, words []string) *plan.Plan {
 	t.Helper()
 	place := plan.Place{
-		Hook: slices.Contains(words, "hook"), Terminal: slices.Contains(words, "terminal"),
+		Hook:        slices.Contains(words, "hook"),
 		Uncatchable: func(sig.Signal) string { return "" },
 	}
 	given := flags.Read(t, words)
@@ -118,7 +118,6 @@ func TestWarnNotHeld(t *testing.T) {
 		--delay=1s --rewrite=USR1:HUP | outside | USR1 QUIT | QUIT
 		--delay=1s           | inside  | QUIT INT   |
 		--delay=1s           | outside | TERM QUIT  |
-		--delay=1s terminal  | outside | WINCH QUIT | QUIT
 		--stop-schedule=TERM | outside | QUIT       | QUIT
 		                     | outside | QUIT       |
 	`) {
