@@ -43,8 +43,6 @@ func (l *loop) act(a stop.Action) {
 		}
 	case stop.Look:
 		l.lookAgain()
-	case stop.SignalLast:
-		l.signalLast()
 	case stop.KillDescendants:
 		l.killDescendants()
 	case stop.StartSampling:

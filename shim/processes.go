@@ -184,21 +184,13 @@ func (l *loop) lookAgain() {
 		}
 		return
 	}
-	next, atWork, last := l.history.Left(time.Now(), l.machine.LingerEnd())
+	next, atWork, waits := l.history.Left(time.Now(), l.machine.LingerEnd())
 	for _, p := range next {
 		l.signal(p, p.Asks)
 	}
 	l.noteAtWork(atWork)
 	if len(atWork) == 0 {
-		l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: len(last) > 0})
-	}
-}
-
-// signalLast sends their signal to the remaining processes that do not handle it, as the last look showed them.
-func (l *loop) signalLast() {
-	_, _, last := l.history.Left(time.Now(), l.machine.LingerEnd())
-	for _, p := range last {
-		l.signal(p, p.Asks)
+		l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: waits})
 	}
 }
 
@@ -219,23 +211,23 @@ func (l *loop) noteAtWork(atWork []stop.Process) {
 }
 
 // tell sends the signal of --on-stop to the processes that the schedule's signals are for; a hook
-// sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
-// would end most processes. PID 1 is spared that, and may wait for signals in a way that does not show.
+// sends the signal to PID 1. It is not sent to a process that does not handle it, as far as is known: its
+// default action would end most processes.
 func (l *loop) tell(s sig.Signal) {
 	l.look()
-	command, name := l.history.Command(), l.plan.Told()
-	if command.PID == 0 { // without /proc
-		command = stop.Process{PID: max(l.command, 1), Handled: sig.SetOf(s)}
-	}
-	targets := []stop.Process{command}
-	if l.grouped() {
+	targets, name := []stop.Process{l.history.Command()}, l.plan.Told()
+	switch {
+	case l.plan.Hook:
+	case l.grouped():
 		targets = slices.DeleteFunc(l.history.Processes(), func(p stop.Process) bool { return p.Group != l.group })
-	} else if below := l.aim(s); len(below) > 0 && !l.plan.Hook {
-		targets, name = below, report.Workers(l.stop.SentTo)
+	default:
+		if below := l.aim(s); len(below) > 0 {
+			targets, name = below, report.Workers(l.stop.SentTo)
+		}
 	}
 	told, err := false, error(nil)
 	for _, p := range targets {
-		if p.Handled.Has(s) || p.PID == 1 && !p.IsShell() {
+		if p.Handled.Has(s) {
 			told = true
 			err = cmp.Or(err, l.host.KillDescendant(p.PID, p.Start, s))
 		}

@@ -19,7 +19,6 @@ const (
 	GiveTerminalOrStop              // GiveTerminal and Continue; in the background, stop lameduck by TSTP
 	TermGroup                       // send Signal to the process group of the exited command
 	Look                            // tell whether processes are at work, and signal those whose turn it is; see History.Left
-	SignalLast                      // send their signal to the last
 	KillDescendants                 // send KILL to all remaining processes
 	StartSampling                   // start sampling the traffic
 	StopHealth                      // switch the health listener to its mode for a stop
@@ -39,7 +38,7 @@ const (
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
 	"forward *", "send *", "tell *", "give terminal", "stop self *", "give terminal or stop",
-	"term group *", "look", "signal last", "kill descendants", "start sampling",
+	"term group *", "look", "kill descendants", "start sampling",
 	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
 }

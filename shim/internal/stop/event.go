@@ -43,7 +43,7 @@ const (
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
 	SentBelow                    // a signal of the schedule went to processes below the command
-	NoneAtWork                   // those have ended; or nothing that the command has left behind handles its signal
+	NoneAtWork                   // those have ended; or nothing that the command has left behind is at work
 )
 
 // eventWords are the kinds in golden scripts; "*" stands for Signal.
@@ -59,8 +59,8 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	// With Sampled: WaitGone of the gate goes on. With NoneAtWork, when the command has ended: somebody may have
-	// written to what is left.
+	// With Sampled: WaitGone of the gate goes on. With NoneAtWork, when the command has ended: what is left may still
+	// read.
 	Waiting bool
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }

@@ -26,6 +26,8 @@ type History struct {
 	group       int        // a process group that was signaled; 0: none was
 	groupSignal sig.Signal // with what
 	groupAt     uint64     // and when, as Process.Start
+
+	readUntil time.Time // when the last have had readTime; zero: it has not begun
 }
 
 // member is a process, and its past.
@@ -253,15 +255,20 @@ func (h *History) wasSignaled(m *member) bool {
 	return m.signaled || inGroup && !m.Ignored.Has(h.groupSignal)
 }
 
-// Left returns, of what the command has left behind, which processes are signaled now, which are at
-// work, so that lameduck waits for their end, and which are signaled when nobody is at work any more:
-// others may write to them, and they have nothing to clean up. lameduck waits until a given time at most.
+// readTime is how long what the command or the others wrote to, such as tee, has to read the rest when they have
+// ended, and to end by itself.
+const readTime = 80 * time.Millisecond
+
+// Left returns, of what the command has left behind, which processes are signaled now, and which are at
+// work, so that lameduck waits for their end, until a given time at most. When nobody is at work any more the rest
+// is signaled, which has nothing to clean up: waits reports whether it still has time to read.
 //
 // Only roots are signaled: lameduck's own children, and instead of those that ignore their signal, and
 // would neither end nor pass it on, their children. The children of roots are left to them, and become
 // roots when they end. But a root that neither handles its signal nor is a shell gets it last, after what
 // is at work below it; see Aim.
-func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
+func (h *History) Left(now, until time.Time) (signal, atWork []Process, waits bool) {
+	var last []Process
 	isOpen := func(m *member) bool { return m.present && !h.wasSignaled(m) && !h.seemsTold(m, now, until) }
 	isRoot := func(m *member) bool { return m.works || !m.Ignored.Has(m.Asks) }
 	for _, root := range topmost(h.roots, isRoot) {
@@ -281,7 +288,16 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
 			signal = append(signal, root.Process)
 		}
 	}
-	return signal, atWork, last
+	if len(atWork) > 0 || len(last) == 0 {
+		return signal, atWork, false
+	}
+	if h.readUntil.IsZero() {
+		h.readUntil = now.Add(readTime)
+	}
+	if now.Before(h.readUntil) {
+		return signal, nil, true
+	}
+	return append(signal, last...), nil, false
 }
 
 // isLast reports whether a root waits for those at work below it, since it neither takes its signal nor is a

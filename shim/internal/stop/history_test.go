@@ -241,19 +241,19 @@ func (p *stage) run() {
 			pid = 0
 		}
 		p.history.Look(pid, p.list())
-		orders, atWork, last := p.history.Left(epoch.Add(p.now), until)
+		orders, atWork, waits := p.history.Left(epoch.Add(p.now), until)
 		switch {
-		case command.ended && len(atWork)+len(last) == 0, command.ended && len(atWork) == 0 && idle > 0:
-			p.order(last)
-			return
 		case command.ended:
 			p.order(orders)
+			if len(atWork) == 0 && !waits {
+				return
+			}
 		case !told && idle > 0:
 			told, idle = true, 0
 			p.order([]stop.Process{command.Process})
 			continue
 		}
-		if idle++; command.ended && len(atWork) > 0 || !command.ended && (told || len(p.history.Aim(sig.TERM, "")) > 0) {
+		if idle++; !command.ended && (told || len(p.history.Aim(sig.TERM, "")) > 0) {
 			idle = 0
 		}
 	}

@@ -2,7 +2,6 @@ package stop_test
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,15 +105,20 @@ func TestLooks(t *testing.T) {
 		t.Errorf("the last look at those below came after %v", last.Sub(epoch))
 	}
 
+	tee := stop.Process{PID: 8, Program: "tee"}
+	history := newHistory(false, stop.Process{PID: 7}, tee)
 	left := newMachine(t, "--grace-period=10s")
 	left.Handle(epoch, script.ParseEvent("TERM"))
 	left.Handle(epoch, script.ParseEvent("exit 0"))
-	var got []int
 	for _, after := range []time.Duration{0, 0, 79 * time.Millisecond, 80 * time.Millisecond} {
-		actions := left.Handle(epoch.Add(after), stop.Event{Kind: stop.NoneAtWork, Waiting: true})
-		got = append(got, len(actions))
-	}
-	if !slices.Equal(got, []int{0, 0, 0, 2}) { // SignalLast and Exit
-		t.Errorf("%v actions when nobody is at work", got)
+		now := epoch.Add(after)
+		history.Look(0, []stop.Process{tee})
+		orders, _, waits := history.Left(now, epoch.Add(time.Minute))
+		left.Handle(now, stop.Event{Kind: stop.NoneAtWork, Waiting: waits})
+		at, _ := left.Deadline()
+		isOver := after == 80*time.Millisecond
+		if waits == isOver || len(orders) == 1 != isOver || (left.State() == stop.Gone) != isOver || at.IsZero() != isOver {
+			t.Errorf("after %v: %v, waits: %v, %v until %v", after, orders, waits, left.State(), at)
+		}
 	}
 }

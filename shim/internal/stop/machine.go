@@ -61,7 +61,6 @@ type Machine struct {
 	loopStart      int    // the first step after the last forever; 0: none so far
 
 	lookedAt  time.Time // when the processes were looked at last
-	readUntil time.Time // when what is left has had readTime; zero: it has not begun
 	killsRest bool      // the end of the linger is a KILL
 }
 
@@ -155,10 +154,13 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 	case OrphanReaped:
 		m.onOrphan()
 	case NoneAtWork:
-		if m.state == Lingering {
-			m.onRestIdle(e)
-		} else {
+		switch {
+		case m.state != Lingering:
 			m.onBelowEnded()
+		case e.Waiting:
+			m.wait(look, readTime)
+		case m.cfg.Linger == 0: // else there is a time for what was signaled last, too
+			m.finish()
 		}
 	case NoChildren:
 		if m.state == Lingering {
