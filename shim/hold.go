@@ -61,9 +61,6 @@ func (l *loop) holdToEnd() (ok bool) {
 		if fault == nil {
 			return
 		}
-		if !l.machine.Record().TriggeredAt.IsZero() {
-			end = l.machine.HoldEnd()
-		}
 		l.logFault("%v: the hold goes on blindly for %s; please report it", fault, max(time.Until(end), 0))
 		lastresort.Hold(end)
 	}()

@@ -88,9 +88,9 @@ func TestReadStage(t *testing.T) {
 	if got := readStage(from, time.Millisecond); string(got) != "\x01" {
 		t.Errorf("a stage that hangs: %q", got)
 	}
-	to.WriteString("\x01\x02\x01")
+	to.WriteString("\x01\x02")
 	to.Close()
-	if got := readStage(from, time.Hour); string(got) != "\x01\x02\x01" {
+	if got := readStage(from, time.Hour); string(got) != "\x01\x02" {
 		t.Errorf("a stage that fails: %q", got)
 	}
 }

@@ -26,7 +26,7 @@ import (
 // would take the terminal by force.
 //
 // The stage reports its progress through a pipe: stageRuns when it is about to execute the
-// command, and after an error two bytes more: the errno, and whether the file was found.
+// command, and after an error one byte more, the errno.
 
 // stageName is the second stage's argv[0].
 const stageName = "lameduck-stage"
@@ -69,11 +69,21 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	to.Close()
 	switch err {
 	case nil:
-		return pid, c.stageOutcome(pid, readStage(from, stagePatience))
 	case syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM: // without a stage the signals would be lost
 		return 0, &StartError{Command: c.Argv[0], Err: err}
+	default:
+		return 0, errNoStage
 	}
-	return 0, errNoStage
+	report := readStage(from, stagePatience)
+	if len(report) == 1 {
+		return pid, nil
+	}
+	unix.Wait4(pid, nil, 0, nil)
+	if len(report) == 0 {
+		return 0, fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes "+
+			"(pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
+	}
+	return 0, &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1])}
 }
 
 // addressee returns the pid in the variables that must address the command. Variables that
@@ -83,21 +93,6 @@ func (c *Command) addressee() string {
 		return "nobody"
 	}
 	return strconv.Itoa(os.Getpid())
-}
-
-// stageOutcome returns why the stage has not become the command, or nil; report is what
-// the stage wrote.
-func (c *Command) stageOutcome(pid int, report []byte) error {
-	switch len(report) {
-	case 0:
-		unix.Wait4(pid, nil, 0, nil)
-		return fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes "+
-			"(pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
-	case 3:
-		unix.Wait4(pid, nil, 0, nil)
-		return &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1]), found: report[2] != 0}
-	}
-	return nil
 }
 
 // readStage reads the report of a stage, until the stage has become the command or has
@@ -142,11 +137,7 @@ func SecondStage(args []string) {
 		})
 	})
 	errno, _ := failed.Err.(syscall.Errno)
-	outcome := []byte{byte(errno), 0}
-	if failed.found {
-		outcome[1] = 1
-	}
-	unix.Write(report, outcome)
+	unix.Write(report, []byte{byte(errno)})
 	os.Exit(1)
 }
 

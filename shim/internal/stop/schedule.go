@@ -50,20 +50,13 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
-// signals yields every signal, and its time since the first one. Steps after forever count
-// once.
+// signals yields every signal, and its time. Steps after forever count once.
 func (s Schedule) signals(yield func(step Step, at time.Duration) bool) {
 	var at time.Duration
-	began := false
 	for _, step := range s {
-		switch {
-		case step.isSignal():
-			began = true
-			if !yield(step, at) {
-				return
-			}
-		case began:
-			at += step.Wait
+		at += step.Wait
+		if step.isSignal() && !yield(step, at) {
+			return
 		}
 	}
 }
@@ -83,7 +76,7 @@ func (s Schedule) TimeToEnd(killAfter time.Duration) (end time.Duration, kills b
 		return killAfter, true
 	}
 	for step, at := range s.once().signals {
-		end = at
+		end = at - s.InitialWait()
 		if step.Signal == sig.KILL {
 			return end, true
 		}
@@ -99,7 +92,7 @@ func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL
 // step is due. Steps after forever count once: the first round must take place.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	for step, at := range s.signals {
-		if at >= kill {
+		if at -= s.InitialWait(); at >= kill {
 			return step, at, true
 		}
 	}
@@ -107,11 +100,11 @@ func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, fou
 }
 
 // InitialWait returns the time before the first signal.
-func (s Schedule) InitialWait() (wait time.Duration) {
-	for _, step := range s[:max(slices.IndexFunc(s, Step.isSignal), 0)] {
-		wait += step.Wait
+func (s Schedule) InitialWait() time.Duration {
+	for _, at := range s.signals {
+		return at
 	}
-	return wait
+	return 0
 }
 
 // LoopsWithoutWait reports whether the steps after the last forever contain no wait.
