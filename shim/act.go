@@ -77,12 +77,6 @@ func (l *loop) act(a stop.Action) {
 		l.warnNotHeld(a.Signal)
 	case stop.WarnOutOfReach:
 		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
-	case stop.NoteBeforeStart:
-		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
-	case stop.Exit:
-		if l.machine.Record().TriggeredAt.IsZero() {
-			l.remark(l.stopReport().Unreported(), true) // who needed more time
-		}
 	}
 }
 

@@ -53,13 +53,7 @@ func newLoop(p *plan.Plan, h host) *loop {
 	}
 }
 
-// exitCode returns the code to exit with when the loop is over.
-func (l *loop) exitCode() int {
-	record := l.machine.Record()
-	return l.plan.ExitCode(record.ExitStatus(), !record.SignaledAt().IsZero())
-}
-
-// serve handles signals, deadlines, samples and answers until the machine says to exit. Without a
+// serve handles signals, deadlines, samples and answers until the sequence is over. Without a
 // deadline, waiting costs nothing.
 func (l *loop) serve() {
 	for l.machine.State() != stop.Gone {

@@ -18,7 +18,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // StartError is the error for a command that could not be started.
@@ -86,11 +85,13 @@ func run(p *plan.Plan, h host) (code int, err error) {
 	if err := termlogError(p, h.writeTermlog()); err != nil {
 		return 0, err
 	}
+	var early []sig.Signal
 	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
-		l.onSignal(s)
-	}
-	if l.machine.State() == stop.Gone {
-		return l.exitCode(), nil
+		if _, passes := p.Stop.Rewrites.Of(s); passes && p.Stop.StopSignals.Has(s) {
+			l.log(Info, "%v arrived before the start; the command is not started", s)
+			return p.ExitCode(128+int(s), false), nil
+		}
+		early = append(early, s)
 	}
 	if spec := p.Health; spec != nil {
 		if err := h.serveHealth(*spec); err != nil {
@@ -109,7 +110,7 @@ func run(p *plan.Plan, h host) (code int, err error) {
 		return 0, err
 	}
 	l.group = l.command
-	code = l.serveToEnd()
+	code = l.serveToEnd(early)
 	if p.Stop.JobControl {
 		h.RetakeTerminal(l.group)
 	}
@@ -117,17 +118,23 @@ func run(p *plan.Plan, h host) (code int, err error) {
 }
 
 // serveToEnd serves until the command has ended, and neither an error nor a fault of lameduck's own
-// ends it sooner. It returns the exit code.
-func (l *loop) serveToEnd() (code int) {
+// ends it sooner. It returns the exit code. early are the signals that arrived before the start.
+func (l *loop) serveToEnd(early []sig.Signal) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			code = lastresort.Serve(l.rest(fault))
 		}
 	}()
-	l.dispatch(stop.Event{Kind: stop.CommandStarted})
+	for _, s := range early {
+		l.onSignal(s)
+	}
 	l.host.ReleaseInherited()
 	l.serve()
-	return l.exitCode()
+	record := l.machine.Record()
+	if record.TriggeredAt.IsZero() {
+		l.remark(l.stopReport().Unreported(), true) // who needed more time
+	}
+	return l.plan.ExitCode(record.ExitStatus(), !record.SignaledAt().IsZero())
 }
 
 // rest says, after a fault, what the last resort has to know, and logs the fault.

@@ -31,8 +31,6 @@ const (
 	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once: no hold was asked for
 	WarnNotHeld                     // log that Signal, which may be how the container is stopped, does not begin a stop
 	WarnOutOfReach                  // log that no signal reaches the command, and that lameduck exits instead
-	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
-	Exit                            // exit with the code of Record.ExitStatus
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
@@ -40,7 +38,7 @@ var scriptWords = [...]string{
 	"forward *", "send *", "tell *", "give terminal", "stop self *", "give terminal or stop",
 	"term group *", "look", "kill descendants", "start sampling",
 	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
-	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
+	"note forwarded *", "warn not held *", "warn out of reach",
 }
 
 // Action is an order to the loop. The machine itself does nothing.

@@ -12,17 +12,16 @@ type State int
 
 // The states, in the order of the sequence.
 const (
-	Starting  State = iota // the command has not been started
-	Running                // the command runs, and no stop signal has arrived
+	Running   State = iota // the command runs, and no stop signal has arrived
 	Holding                // a stop signal has arrived, and the command still serves
 	Stopping               // the hold has ended, and the schedule runs
 	Lingering              // the command has exited, and what it has left behind has time to end
-	Gone                   // the sequence is over, or the command was never started
+	Gone                   // the sequence is over
 )
 
 // String returns the state's name in lower case.
 func (s State) String() string {
-	return [...]string{"starting", "running", "holding", "stopping", "lingering", "gone"}[s]
+	return [...]string{"running", "holding", "stopping", "lingering", "gone"}[s]
 }
 
 // Kind is the kind of an Event.
@@ -31,7 +30,6 @@ type Kind int
 // The kinds of events.
 const (
 	Tick             Kind = iota // the time passed; see Machine.Deadline
-	CommandStarted               // the command runs
 	SignalArrived                // Signal arrived at lameduck
 	CommandStopped               // Signal stopped the command (SIGSTOP, Ctrl-Z)
 	CommandContinued             // SIGCONT continued the command
@@ -48,7 +46,7 @@ const (
 
 // eventWords are the kinds in golden scripts; "*" stands for Signal.
 var eventWords = [...]string{
-	"tick", "started", "*", "stopped *", "continued", "exit", "orphan", "childless", "sample", "hold", "on-stop",
+	"tick", "*", "stopped *", "continued", "exit", "orphan", "childless", "sample", "hold", "on-stop",
 	"refused *", "sent-below", "none-at-work",
 }
 

@@ -61,16 +61,16 @@ func tickUntil(t *testing.T, m *stop.Machine, end time.Time) {
 func TestBeside(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# flags besides --until=quiet --grace-period=30 | events | what happens
-		                      | 4s sample met | report end, exit
-		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; ; look, report late, exit
-		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s none-at-work; 6s tick; 7s tick | send QUIT; ; look; ; ; report late, exit
-		--preset=nginx        | 4s sample met; 4s sent-below; 28s none-at-work; 29s tick | send QUIT; ; ; report late, exit
-		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s none-at-work; 9s tick; 9s sent-below; 10s none-at-work; 12s tick | send USR1; ; ; send TERM; ; ; report late, exit
+		                      | 4s sample met | report end
+		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; ; look, report late
+		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s none-at-work; 6s tick; 7s tick | send QUIT; ; look; ; ; report late
+		--preset=nginx        | 4s sample met; 4s sent-below; 28s none-at-work; 29s tick | send QUIT; ; ; report late
+		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s none-at-work; 9s tick; 9s sent-below; 10s none-at-work; 12s tick | send USR1; ; ; send TERM; ; ; report late
 		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s refused USR1; 9s tick | send USR1; ; send TERM
-		--preset=nginx        | 4s sample met; 4s refused QUIT | send QUIT; report end, exit
-		--preset=nginx        | 2s TERM       | report end, exit
-		--preset=nginx        | 2s INT        | report end, exit
-		--preset=nginx        | 4s sample met; 4s sent-below; 6s TERM | send QUIT; ; report late, exit
+		--preset=nginx        | 4s sample met; 4s refused QUIT | send QUIT; report end
+		--preset=nginx        | 2s TERM       | report end
+		--preset=nginx        | 2s INT        | report end
+		--preset=nginx        | 4s sample met; 4s sent-below; 6s TERM | send QUIT; ; report late
 	`) {
 		m := newMachine(t, "hook --until=quiet --grace-period=30s "+cells[0])
 		m.Handle(epoch, script.ParseEvent("hold"))

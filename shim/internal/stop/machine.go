@@ -51,9 +51,7 @@ type Machine struct {
 	now     time.Time // of the event that Handle answers
 	actions []Action  // the answer so far
 
-	earlySignals []sig.Signal // to forward when the command starts
-	lastTrigger  Sent         // the last signal that moved the sequence, for isDuplicate
-
+	lastTrigger    Sent // the last signal that moved the sequence, for isDuplicate
 	commandStopped bool
 	sample         Event  // the latest sample of the hold
 	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
@@ -77,7 +75,7 @@ const (
 	deadlines  // their number
 )
 
-// New returns a machine whose command has not been started.
+// New returns a machine whose command runs.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
 // State returns the current state.
@@ -128,15 +126,8 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		return nil
 	}
 	switch e.Kind {
-	case CommandStarted:
-		if m.state == Starting {
-			m.state = Running
-			for _, s := range m.earlySignals {
-				m.doWith(Forward, s)
-			}
-		}
 	case PreStop:
-		if m.state == Starting {
+		if m.state == Running {
 			if m.cfg.StopsBeside {
 				m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
 			}
@@ -197,19 +188,13 @@ func (m *Machine) doWith(v Verb, s sig.Signal) {
 
 // onSignal handles an arriving signal: one that triggers something, or one to forward.
 // Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
-// nothing. Before the start, a stop signal prevents the start, and others wait for it.
+// nothing.
 func (m *Machine) onSignal(e Event) {
 	s := e.Signal
 	to, ok := m.cfg.Rewrites.Of(s)
 	isStop := m.cfg.StopSignals.Has(s)
 	switch {
 	case !ok:
-	case m.state == Starting && isStop:
-		m.record.Exit = e
-		m.doWith(NoteBeforeStart, s)
-		m.exit()
-	case m.state == Starting:
-		m.earlySignals = append(m.earlySignals, to)
 	case m.isDuplicate(s):
 	case isStop || m.state == Holding && s == sig.INT:
 		m.lastTrigger = Sent{s, m.now}
@@ -265,7 +250,7 @@ func (m *Machine) isDuplicate(s sig.Signal) bool {
 // onStopOrContinue notes that the command was stopped or continued. A shell that
 // started lameduck expects the whole job to stop.
 func (m *Machine) onStopOrContinue(e Event) {
-	if m.state == Starting || m.state == Lingering {
+	if m.state == Lingering {
 		return // the command does not run
 	}
 	m.commandStopped = e.Kind == CommandStopped

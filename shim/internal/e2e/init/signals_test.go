@@ -161,13 +161,14 @@ func TestQueued(t *testing.T) {
 	for s := range sig.SetOf(32, 33, sig.RTMin, sig.RTMin+1).All { // Go's runtime blocks some of these
 		b := box.Setup{}.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), box.Binary, // lameduck passes 32 and 33 only with a rewrite
 			"--log-level=debug", "-r", fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000")
-		b.Err.Wait("ing: started")
+		b.Signal(sig.HUP)
+		b.Err.Wait("ing: HUP")
 		for range sent {
 			b.Signal(s)
 		}
 		b.Err.WaitNth(sent, "ing: "+s.String())
 		b.Signal(sig.HUP)
-		b.Err.Wait("ing: HUP")
+		b.Err.WaitNth(2, "ing: HUP")
 		if got := b.Err.Count("ing: " + s.String()); got != sent {
 			t.Errorf("%v: sent %d, the command got %d", s, sent, got)
 		}
