@@ -308,8 +308,7 @@ func (l *loop) dispatch(events ...stop.Event) {
 		if before == stop.Holding && l.machine.State() != stop.Holding {
 			l.sampler.SlowDown() // the rest of the samples are for the report
 			if l.machine.State() == stop.Stopping {
-				s := l.stopReport()
-				l.writeTermlog(s, s.Conclusion())
+				l.writeTermlog((*report.Stop).Conclusion)
 			}
 		}
 	}

@@ -42,8 +42,7 @@ var woken uint32
 
 // faults are the signals that the kernel also sends for a fault of the program's own.
 // Go's runtime turns these into panics.
-const faults sig.Set = 1<<(sig.ILL-1) | 1<<(sig.TRAP-1) | 1<<(sig.BUS-1) |
-	1<<(sig.FPE-1) | 1<<(sig.SEGV-1) | 1<<(sig.SYS-1)
+var faults = sig.SetOf(sig.ILL, sig.TRAP, sig.BUS, sig.FPE, sig.SEGV, sig.SYS)
 
 // init is the only init of the program: before it, TERM may end the process. Without the
 // entry point init leaves signals alone, so that tests and other programs that import the

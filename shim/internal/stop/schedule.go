@@ -50,23 +50,15 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
-// signals yields every signal, and its time. Steps after forever count once.
+// signals yields every signal up to any forever, and its time.
 func (s Schedule) signals(yield func(step Step, at time.Duration) bool) {
 	var at time.Duration
 	for _, step := range s {
 		at += step.Wait
-		if step.isSignal() && !yield(step, at) {
+		if step.Forever || step.isSignal() && !yield(step, at) {
 			return
 		}
 	}
-}
-
-// once returns the steps before any forever.
-func (s Schedule) once() Schedule {
-	if i := slices.Index(s, Step{Forever: true}); i >= 0 {
-		return s[:i]
-	}
-	return s
 }
 
 // TimeToEnd returns the time from the first signal to the first KILL, that after a time killAfter if there
@@ -75,7 +67,7 @@ func (s Schedule) TimeToEnd(killAfter time.Duration) (end time.Duration, kills b
 	if killAfter > 0 {
 		return killAfter, true
 	}
-	for step, at := range s.once().signals {
+	for step, at := range s.signals {
 		end = at - s.InitialWait()
 		if step.Signal == sig.KILL {
 			return end, true
@@ -89,7 +81,7 @@ func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL
 
 // CutOffBy returns the first signal of a schedule without KILL that would be due when the
 // command is killed, kill after the first signal, and the time from the first signal until
-// step is due. Steps after forever count once: the first round must take place.
+// step is due.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	for step, at := range s.signals {
 		if at -= s.InitialWait(); at >= kill {
