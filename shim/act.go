@@ -74,27 +74,11 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.warnNotHeld(a.Signal)
+		l.warnOnce(a, "%v did not start a stop: if %[1]v stops this container, give --stop-signal=%[1]v "+
+			"(LAMEDUCK_STOP_SIGNAL)", a.Signal)
 	case stop.WarnOutOfReach:
 		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
 	}
-}
-
-// warnNotHeld warns that s, which may be how the container is stopped, started no stop. An image
-// may inherit the signal from another image, whose server handled it.
-func (l *loop) warnNotHeld(s sig.Signal) {
-	l.look()
-	command := l.history.Command()
-	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
-	if !command.Accepts(s) && command.Accepts(sig.TERM) {
-		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
-			"since the command handles TERM alone", s)
-	}
-	passed := "was passed on at once, and "
-	if requests.Has(s) && !command.Accepts(s) {
-		passed = ""
-	}
-	l.warnOnce(flags, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
 }
 
 // startSampling starts to sample the traffic.

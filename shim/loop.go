@@ -70,7 +70,12 @@ func (l *loop) serve() {
 			}
 			l.dispatch()
 		default: // both wake next, too, and come before a deadline
-			l.onSignal(l.next(l.handleDeadline(time.Now())))
+			deadline := l.handleDeadline(time.Now())
+			awaited := [2]int{l.command, l.onStop} // as long as the command runs, no orphan's end changes anything
+			if l.plan.WarnReaped {
+				awaited = [2]int{}
+			}
+			l.onSignal(l.host.next(deadline, awaited))
 		}
 	}
 }
@@ -86,16 +91,6 @@ func (l *loop) handleDeadline(now time.Time) time.Time {
 		l.dispatch(stop.Event{Kind: stop.Tick})
 	}
 	return deadline
-}
-
-// next waits for a signal until a deadline. As long as the command runs, the end of an orphan
-// changes nothing, and is of interest to the log alone.
-func (l *loop) next(deadline time.Time) sig.Signal {
-	awaited := [2]int{l.command, l.onStop}
-	if l.plan.WarnReaped {
-		awaited = [2]int{}
-	}
-	return l.host.next(deadline, awaited)
 }
 
 // A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer of its

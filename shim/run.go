@@ -63,7 +63,7 @@ func setUpReaping(p *plan.Plan) error {
 			return fmt.Errorf("--parent-death-signal=%v (LAMEDUCK_PARENT_DEATH_SIGNAL): %w", s, err)
 		}
 	}
-	if p.Subreaper == No {
+	if p.Subreaper == No || p.PID1 { // which gets all orphans without asking
 		return nil
 	}
 	switch err := proc.BecomeSubreaper(); {
@@ -86,7 +86,7 @@ func run(p *plan.Plan, h host) (code int, err error) {
 		return 0, err
 	}
 	var early []sig.Signal
-	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
+	for s := h.next(time.Now(), [2]int{}); s != 0; s = h.next(time.Now(), [2]int{}) {
 		if _, passes := p.Stop.Rewrites.Of(s); passes && p.Stop.StopSignals.Has(s) {
 			l.log(Info, "%v arrived before the start; the command is not started", s)
 			return p.ExitCode(128+int(s), false), nil

@@ -48,8 +48,8 @@ func (p *Processes) Start(c Command) (pid int, err error) {
 	}
 	if c.Background {
 		unix.Chdir(p.Dir)
-		defer unix.Chdir("/")
 	}
+	defer unix.Chdir("/")
 	if c.Session {
 		c.releaseTerminal()
 		p.released = c.released

@@ -69,14 +69,8 @@ func decode(ws unix.WaitStatus) Status {
 // Kill sends s to the process pid, or to the process group -pid.
 func (*Processes) Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
-// BecomeSubreaper makes the kernel give orphaned descendants to us. PID 1 gets all orphans
-// without asking.
-func BecomeSubreaper() error {
-	if unix.Getpid() == 1 {
-		return nil
-	}
-	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-}
+// BecomeSubreaper makes the kernel give orphaned descendants to us.
+func BecomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // SetParentDeathSignal makes the kernel send s to us when our parent ends. The setting
 // belongs to the calling thread, and lasts because Go ends no threads.

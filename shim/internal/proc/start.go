@@ -65,10 +65,9 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 		Dir:   leaveDirectory(),
 		Env:   env,
 		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && foreground()},
+		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && !c.Background && foreground()},
 	}
 	if c.Background {
-		attr.Sys.Foreground = false
 		if null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 			defer unix.Close(null)
 			attr.Files[0] = uintptr(null)

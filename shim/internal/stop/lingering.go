@@ -73,7 +73,8 @@ func (m *Machine) onOrphan() {
 // goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
 func (m *Machine) onBelowEnded() {
 	m.cancel(look)
-	if !m.signals() || m.awaits(stepStart) {
+	isSent := m.state == Stopping || m.state == Running // where it was passed on at once
+	if !isSent || m.awaits(stepStart) {
 		return
 	}
 	if m.cfg.StopsBeside {

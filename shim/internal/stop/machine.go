@@ -158,9 +158,7 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 			m.finish()
 		}
 	case SentBelow:
-		if m.signals() {
-			m.wait(look, lookInterval)
-		}
+		m.wait(look, lookInterval)
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
@@ -175,9 +173,6 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 	}
 	return m.actions
 }
-
-// signals reports whether signals of a stop are sent: also in state Running, where they are passed on at once.
-func (m *Machine) signals() bool { return m.state == Running || m.state == Stopping }
 
 // do adds an action about no signal in particular.
 func (m *Machine) do(v Verb) { m.doWith(v, 0) }
