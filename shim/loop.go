@@ -3,7 +3,6 @@
 package shim
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -173,11 +172,10 @@ func (l *loop) warnOfFlags(s *observe.Snapshot) {
 		l.warnOnce("count-port", "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
-	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), func(port uint16) bool {
-		return port == letgo.Auto || s.Scope.Ports.Has(port)
-	})
-	if isFirst := l.sample.Began.IsZero(); isFirst && len(others) > 0 && s.Scope.Complete {
-		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))
+	for _, port := range l.plan.Goaway {
+		if port != letgo.Auto && s.Scope.Complete && !s.Scope.Ports.Has(port) {
+			l.warnOnce(port, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", port))
+		}
 	}
 	if s.CloseTrouble != "" {
 		var without []string

@@ -80,6 +80,7 @@ type world struct {
 	refuses bool       // the kernel refuses signals
 	rest    []other    // the other processes
 	command other      // as it is by now
+	arrived sig.Set    // signals so far
 	inside  sig.Signal // the last signal came from a process of the container
 
 	notes         bool // whether the termination log is recorded
@@ -213,7 +214,7 @@ func (w *world) happen(text string) {
 		if word == "inside" {
 			w.inside = e.Signal
 		}
-		w.signals = append(w.signals, e.Signal)
+		w.signals, w.arrived = append(w.signals, e.Signal), w.arrived.With(e.Signal)
 	case stop.Sampled:
 		sample := observe.Snapshot{Began: time.Now(), State: e.Traffic, Requests: e.Requests, Trouble: trouble}
 		if word == "old" {
@@ -322,7 +323,7 @@ func (w *world) host() host {
 	return host{
 		processes: w,
 		next:      w.next,
-		sender:    func(s sig.Signal) (isProcess, isOutside bool) { return true, s != w.inside },
+		sender:    func(s sig.Signal) (isProcess, isOutside bool) { return w.arrived.Has(s), s != w.inside },
 		startSampling: func(observe.Config) sampler {
 			w.sampling = true
 			return w

@@ -137,11 +137,10 @@ func (l *loop) sendStep(s sig.Signal) {
 	case sent:
 	case l.plan.Hook, isRefusal(l.send(s)):
 		l.queue(stop.Event{Kind: stop.Refused, Signal: s})
+	case l.grouped():
+		l.history.SignaledGroup(l.group, s, at)
 	default:
 		l.history.Signaled(l.history.Command())
-		if l.grouped() {
-			l.history.SignaledGroup(l.group, s, at)
-		}
 	}
 	if !sent && !l.stopSent {
 		l.stop.SentTo = nil
@@ -248,9 +247,9 @@ var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
 // forward passes on a signal that begins no stop. A command that may not handle a request would end by it, but
 // would not as PID 1, so below lameduck it does not either: a known server below it gets the request, or nobody.
 func (l *loop) forward(s sig.Signal) {
-	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
 	isProcess, _ := l.host.sender(s)
-	isRequest := requests.Has(s) && isProcess && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
+	isRequest := requests.Has(s) && isProcess && l.plan.PID1 && !l.plan.PassAll && !l.grouped() &&
+		!l.plan.Stop.Rewrites.Given().Has(s)
 	if !isRequest || l.process(proc.Process{PID: l.command}).Accepts(s) {
 		l.send(s)
 		return

@@ -246,7 +246,7 @@ func (h *History) Signaled(p Process) {
 
 // SignaledGroup notes that lameduck has sent a process group a signal, at a time in the unit of Process.Start.
 func (h *History) SignaledGroup(group int, s sig.Signal, at uint64) {
-	h.group, h.groupSignal, h.groupAt = group, s, at
+	h.begun, h.group, h.groupSignal, h.groupAt = true, group, s, at
 }
 
 // wasSignaled reports whether lameduck has sent a process a signal of the stop, alone or with its group.

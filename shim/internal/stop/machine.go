@@ -181,35 +181,30 @@ func (m *Machine) doWith(v Verb, s sig.Signal) {
 	m.actions = append(m.actions, Action{Verb: v, Signal: s})
 }
 
-// onSignal handles an arriving signal: one that triggers something, or one to forward.
-// Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
+// onSignal forwards an arriving signal, or moves the sequence on. Without a sequence, each stop signal is
+// forwarded at once. Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
 // nothing.
 func (m *Machine) onSignal(e Event) {
 	s := e.Signal
 	to, ok := m.cfg.Rewrites.Of(s)
-	isStop := m.cfg.StopSignals.Has(s)
-	switch {
-	case !ok:
-	case m.isDuplicate(s):
-	case isStop || m.state == Holding && s == sig.INT:
+	moves := m.cfg.StopSignals.Has(s) || m.state == Holding && s == sig.INT
+	if !ok || m.isDuplicate(s) {
+		return
+	}
+	if moves {
 		m.lastTrigger = Sent{s, m.now}
-		m.onTrigger(s, to)
-	case m.state != Lingering: // the command has not exited
+		if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
+			m.do(StopHealth)
+		}
+	}
+	switch {
+	case !moves && m.state == Lingering: // the command has exited
+	case !moves:
 		m.warnNotHeld(e, to)
 		if m.cfg.JobControl && s == sig.CONT { // a shell that continues the job hands lameduck the terminal
 			m.do(GiveTerminal)
 		}
 		m.doWith(Forward, to)
-	}
-}
-
-// onTrigger moves the sequence on at signal s, which is rewritten as to. Without a sequence,
-// each stop signal is forwarded at once.
-func (m *Machine) onTrigger(s, to sig.Signal) {
-	if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
-		m.do(StopHealth)
-	}
-	switch {
 	case m.state == Lingering:
 		m.endLinger()
 	case !m.cfg.RunsSequence():
