@@ -13,6 +13,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -22,7 +23,7 @@ import (
 // fault.
 func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, plan.Place{Hook: true})
+	p, err := plan.New(&cfg, plan.Place{Hook: true, Uncatchable: sigcatch.Uncatchable})
 	if err != nil { // a review has found none
 		Say(err.Error(), cfg.JSON)
 		return false

@@ -37,7 +37,6 @@ type host struct {
 	ask     func(r *check.Request, limit time.Duration)
 	answers chan error
 
-	serveHealth   func(check.Spec) error
 	setHealthMode func(check.Mode)
 
 	// While the command runs, writing waits for no reader and no volume.
@@ -80,7 +79,6 @@ func newHost(p *plan.Plan, beside int) (host, error) {
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Beside: beside, Dir: workDir}
-	var listener *health.Listener
 	var own *health.Conns
 	threads := 0
 	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.OnStop.Request != nil} {
@@ -91,6 +89,16 @@ func newHost(p *plan.Plan, beside int) (host, error) {
 	}
 	if p.Stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
 		threads++
+	}
+	err := processes.Reserve(threads)
+	var listener *health.Listener
+	if spec := p.Health; spec != nil && err == nil {
+		listener, err = health.Open(*spec, own)
+		if err == nil {
+			go listener.Serve()
+		} else {
+			err = fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
+		}
 	}
 	snapshots := make(chan observe.Snapshot, 1)
 	answers := make(chan error, 1)
@@ -119,20 +127,13 @@ func newHost(p *plan.Plan, beside int) (host, error) {
 				sigcatch.Wake()
 			}()
 		},
-		answers: answers,
-		serveHealth: func(spec check.Spec) (err error) {
-			listener, err = health.Open(spec, own)
-			if err == nil {
-				go listener.Serve()
-			}
-			return err
-		},
-		setHealthMode: func(during check.Mode) { listener.SetMode(during) },
+		answers:       answers,
+		setHealthMode: listener.SetMode,
 		writeLine:     outs.line,
 		writeTermlog:  log.Write,
 		flush: func() {
 			log.Flush()
 			outs.flush()
 		},
-	}, processes.Reserve(threads)
+	}, err
 }

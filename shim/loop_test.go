@@ -42,7 +42,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
-	p := testutil.Must(newPlan(&cfg, plan.Place{PID1: !s.Job}))
+	p := testutil.Must(plan.New(&cfg, plan.Place{PID1: !s.Job, Uncatchable: Uncatchable}))
 	for _, text := range s.Others {
 		w.rest = append(w.rest, newOther(text))
 	}
@@ -331,7 +331,6 @@ func (w *world) host() host {
 		snapshots:     w.samples,
 		ask:           func(r *check.Request, limit time.Duration) { w.did("sends %v, for %v", r, limit) },
 		answers:       w.answers,
-		serveHealth:   func(check.Spec) error { return nil },
 		setHealthMode: func(during check.Mode) { w.did("answers health checks with %v", during) },
 		writeLine:     w.writeLine,
 		writeTermlog:  w.writeTermlog,

@@ -38,7 +38,9 @@ func Stage(args []string) (env []string) {
 // an error nothing was started. A *StartError means that the command cannot be started.
 func Run(cfg Config) (code int, err error) {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, plan.Place{Terminal: proc.IsTerminal(0), PID1: os.Getpid() == 1})
+	p, err := plan.New(&cfg, plan.Place{
+		Terminal: proc.IsTerminal(0), PID1: os.Getpid() == 1, Uncatchable: sigcatch.Uncatchable,
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -92,11 +94,6 @@ func run(p *plan.Plan, h host) (code int, err error) {
 			return p.ExitCode(128+int(s), false), nil
 		}
 		early = append(early, s)
-	}
-	if spec := p.Health; spec != nil {
-		if err := h.serveHealth(*spec); err != nil {
-			return 0, fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
-		}
 	}
 	if path := p.AliveFile; path != "" {
 		file, err := alive.Create(path)

@@ -5,6 +5,7 @@ package shim
 import (
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/termlog"
 	"github.com/lameduck-init/lameduck/shim/internal/watch"
 )
@@ -17,7 +18,7 @@ import (
 // listener has gone); another of them ends it at once. print gets each line, and its error ends Watch.
 func Watch(cfg Config, onlyStops bool, print func(line string) error) error {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, plan.Place{})
+	p, err := plan.New(&cfg, plan.Place{Uncatchable: sigcatch.Uncatchable})
 	if err != nil {
 		return err
 	}

@@ -54,11 +54,8 @@ func (p *Processes) Start(c Command) (pid int, err error) {
 		c.releaseTerminal()
 		p.released = c.released
 	}
-	if c.needsSecondStage() {
-		pid, err = c.startSecondStage()
-		if err != errNoStage {
-			return pid, err
-		}
+	if pid, err = c.startSecondStage(); err != errNoStage {
+		return pid, err
 	}
 	failed := execvp(c.Argv, c.Env, func(path string, argv []string) (err error) {
 		pid, err = c.forkExec(path, argv, c.Env)

@@ -37,33 +37,26 @@ const everyChild = ^uintptr(0)
 // Reap returns one change of a child's state, without waiting. One CHLD may stand for many
 // changes: call Reap until it returns NoneYet or None.
 func (*Processes) Reap() (pid int, status Status) {
-	for {
-		var ws unix.WaitStatus
-		// Raw: with WNOHANG the call never waits, so the scheduler need not know.
-		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)),
-			unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
-		switch {
-		case errno == unix.EINTR:
-			continue
-		case errno != 0:
-			return None, Status{}
-		case pid == 0:
-			return NoneYet, Status{}
-		}
-		return int(pid), decode(ws)
-	}
-}
-
-func decode(ws unix.WaitStatus) Status {
+	var ws unix.WaitStatus
+	// Raw: with WNOHANG the call never waits, so the scheduler need not know.
+	child, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)),
+		unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
+	pid = int(child)
 	switch {
+	case errno != 0:
+		return None, status
+	case pid == 0:
+		return NoneYet, status
 	case ws.Stopped():
-		return Status{Change: Stopped, Signal: sig.Signal(ws.StopSignal())}
+		status = Status{Change: Stopped, Signal: sig.Signal(ws.StopSignal())}
 	case ws.Continued():
-		return Status{Change: Continued}
+		status.Change = Continued
 	case ws.Signaled():
-		return Status{Signal: sig.Signal(ws.Signal())}
+		status.Signal = sig.Signal(ws.Signal())
+	default:
+		status.Code = ws.ExitStatus()
 	}
-	return Status{Code: ws.ExitStatus()}
+	return pid, status
 }
 
 // Kill sends s to the process pid, or to the process group -pid.

@@ -40,18 +40,16 @@ const stageRuns = 1
 // ran.
 const stagePatience = 10 * time.Second
 
-// errNoStage means that our own program cannot be found again.
+// errNoStage means that no second stage is needed, or that our own program cannot be found again.
 var errNoStage = errors.New("no second stage")
 
-// needsSecondStage reports whether the second stage has anything to do.
-func (c *Command) needsSecondStage() bool {
-	return c.blocked|c.ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
-		slices.Contains(c.Env, listenPID+c.addressee())
-}
-
-// startSecondStage starts the second stage and waits until it has become the command or
-// failed: a signal sent to the stage would be lost.
+// startSecondStage starts the second stage, if that has anything to do, and waits until it has become
+// the command or failed: a signal sent to the stage would be lost.
 func (c *Command) startSecondStage() (pid int, err error) {
+	hasSignals := c.blocked|c.ignored.Without(sig.Internal) != 0
+	if !hasSignals && !(c.Session && IsTerminal(0)) && !slices.Contains(c.Env, listenPID+c.addressee()) {
+		return 0, errNoStage
+	}
 	from, to, err := os.Pipe()
 	if err != nil {
 		return 0, &StartError{Command: c.Argv[0], Err: errors.Unwrap(err)}

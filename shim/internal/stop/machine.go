@@ -56,7 +56,6 @@ type Machine struct {
 	sample         Event  // the latest sample of the hold
 	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
 	nextStep       int    // an index into Record.Steps
-	loopStart      int    // the first step after the last forever; 0: none so far
 
 	lookedAt  time.Time // when the processes were looked at last
 	killsRest bool      // the end of the linger is a KILL

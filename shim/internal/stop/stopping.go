@@ -16,14 +16,13 @@ func (m *Machine) runSteps() {
 		m.nextStep++
 		switch {
 		case step.Forever:
-			m.loopStart = m.nextStep
 		case step.Signal != 0:
 			m.sendStep(step.Signal)
 		default:
 			m.wait(stepStart, step.Wait)
 		}
-		if m.nextStep == len(steps) && m.loopStart > 0 {
-			m.nextStep = m.loopStart
+		if forever := slices.Index(steps, Step{Forever: true}); forever >= 0 && m.nextStep == len(steps) {
+			m.nextStep = forever
 		}
 	}
 }
