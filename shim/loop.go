@@ -146,8 +146,6 @@ func (l *loop) onSample(s observe.Snapshot) {
 // the best way, or that traffic of no listener of the container can be observed.
 func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch {
-	case s.Trouble == "" && l.sample.Trouble != "":
-		l.log(Info, "observing the traffic through %s again", observe.SockDiag)
 	case s.Trouble == "":
 	case s.Observer == observe.None:
 		l.warnOnce(s.Trouble, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
