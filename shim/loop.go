@@ -279,9 +279,9 @@ func (l *loop) queue(e stop.Event) { l.pending = append(l.pending, e) }
 // dispatch handles events, and then those that the actions result in: it hands each to the machine and performs
 // the machine's actions. Only the loop dispatches, no action does.
 func (l *loop) dispatch(events ...stop.Event) {
-	for l.pending = append(l.pending, events...); len(l.pending) > 0; {
-		e, before := l.pending[0], l.machine.State()
-		l.pending = l.pending[1:]
+	l.pending = append(l.pending, events...)
+	for i := 0; i < len(l.pending); i++ { //nolint:intrange // grows meanwhile
+		e, before := l.pending[i], l.machine.State()
 		l.log(Debug, "%v: %v", before, e)
 		fault(e)
 		switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
@@ -303,4 +303,5 @@ func (l *loop) dispatch(events ...stop.Event) {
 			}
 		}
 	}
+	l.pending = l.pending[:0]
 }
