@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -38,12 +39,10 @@ func (l *loop) act(a stop.Action) {
 		}
 	case stop.TermGroup:
 		if at := l.host.Ticks(); l.host.Kill(-l.group, a.Signal) == nil { // else the group is empty, or refused
-			l.noteSent(a.Signal, at)
+			l.history.SignaledGroup(l.group, a.Signal, at)
 		}
 	case stop.Look:
 		l.lookAgain()
-	case stop.SignalLast:
-		l.signalLast()
 	case stop.KillDescendants:
 		l.killDescendants()
 	case stop.StartSampling:
@@ -65,38 +64,21 @@ func (l *loop) act(a stop.Action) {
 		}
 		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
-		l.noteDeaf()
+		if l.plan.Hook {
+			l.look()
+			if !l.reaches(sig.TERM) {
+				l.stop.Deaf = l.history.Command().Program
+			}
+		}
 		l.reportStop((*report.Stop).Conclusion)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.warnNotHeld(a.Signal)
+		l.warnOnce(a, "%v did not start a stop: if %[1]v stops this container, give --stop-signal=%[1]v "+
+			"(LAMEDUCK_STOP_SIGNAL)", a.Signal)
 	case stop.WarnOutOfReach:
 		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
-	case stop.NoteBeforeStart:
-		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
-	case stop.Exit:
-		if l.machine.Record().TriggeredAt.IsZero() {
-			l.remark(l.stopReport().Unreported(), true) // who needed more time
-		}
 	}
-}
-
-// warnNotHeld warns that s, which may be how the container is stopped, started no stop. An image
-// may inherit the signal from another image, whose server handled it.
-func (l *loop) warnNotHeld(s sig.Signal) {
-	l.look()
-	command := l.history.Command()
-	flags := fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
-	if !command.Accepts(s) && command.Accepts(sig.TERM) {
-		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
-			"since the command handles TERM alone", s)
-	}
-	passed := "was passed on at once, and "
-	if requests.Has(s) && !command.Accepts(s) {
-		passed = ""
-	}
-	l.log(Warn, "%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
 }
 
 // startSampling starts to sample the traffic.
@@ -129,11 +111,10 @@ func (l *loop) runOnStop() {
 		l.host.ask(request, l.plan.Stop.Gate.MaxHold())
 		return
 	}
-	pid, err := l.host.StartBeside(l.plan.OnStop.Command, l.onStopEnv())
+	pid, err := l.host.Start(proc.Command{Argv: l.plan.OnStop.Command, Env: l.onStopEnv(), Background: true})
 	l.onStop = pid
 	if err != nil {
 		l.endOnStop(": %v", err)
-		l.onStopEnded()
 	}
 }
 
@@ -160,17 +141,14 @@ func (l *loop) killOnStop() {
 	}
 }
 
-// onStopEnded tells the machine that --on-stop has ended.
-func (l *loop) onStopEnded() {
-	l.stop.OnStopUntil = cmp.Or(l.stop.OnStopUntil, time.Now())
-	l.queue(stop.Event{Kind: stop.OnStopEnded})
-}
-
-// endOnStop notes an end of --on-stop that is a failure, and warns of it, unless lameduck has killed it or
-// given it up, and said so.
+// endOnStop tells the machine that --on-stop has ended, and warns of a failure, unless lameduck has killed it
+// or given it up, and said so.
 func (l *loop) endOnStop(failure string, args ...any) {
 	if l.stop.OnStopUntil.IsZero() {
 		l.stop.OnStopUntil = time.Now()
-		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
+		if failure != "" {
+			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP)"+failure, args...)
+		}
 	}
+	l.queue(stop.Event{Kind: stop.OnStopEnded})
 }

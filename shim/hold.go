@@ -11,6 +11,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/lastresort"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -20,13 +23,15 @@ import (
 // fault.
 func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, plan.Place{Hook: true})
+	p, err := plan.New(&cfg, plan.Place{Hook: true, Uncatchable: sigcatch.Uncatchable})
 	if err != nil { // a review has found none
 		Say(err.Error(), cfg.JSON)
 		return false
 	}
-	l := newLoop(p, newHost(p))
-	l.command = proc.First()
+	first := procfs.Root("").First()
+	h, failed := newHost(p, first)
+	l := newLoop(p, h)
+	l.command = first
 	defer l.host.flush()
 	ok = len(faults) == 0
 	for _, fault := range faults {
@@ -36,11 +41,11 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 		l.host.writeLine(logLine(Info, "hold: "+useless, p.JSON)) // whatever the level
 		return ok
 	}
-	if err := l.host.Reserve(); err != nil {
-		l.log(Error, "hold: %v", err)
+	if failed != nil {
+		l.log(Error, "hold: %v", failed)
 		return false
 	}
-	if err := l.openTermlog(); err != nil {
+	if err := termlogError(p, l.host.writeTermlog()); err != nil {
 		l.log(Error, "hold: %v; holding without a termination log", err)
 		l.warned["termination log"], ok = true, false
 	}
@@ -57,13 +62,10 @@ func (l *loop) holdToEnd() (ok bool) {
 		if fault == nil {
 			return
 		}
-		if !l.machine.Record().TriggeredAt.IsZero() {
-			end = l.machine.HoldEnd()
-		}
 		l.logFault("%v: the hold goes on blindly for %s; please report it", fault, max(time.Until(end), 0))
 		lastresort.Hold(end)
 	}()
-	l.dispatch(stop.Event{Kind: stop.PreStop})
+	l.dispatch(stop.Event{Kind: stop.PreStop, Signal: sig.TERM})
 	l.serve()
 	return true
 }

@@ -26,9 +26,9 @@ type host struct {
 	// the deadline is zero. At the deadline, or when a sample of the traffic is ready, next
 	// returns 0. While it waits, next may reap children other than those awaited, unless the
 	// first of these is 0.
-	next        func(deadline time.Time, awaited [2]int) sig.Signal
-	fromOutside func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
-	fromProcess func(s sig.Signal) bool // any process did, rather than the kernel
+	next func(deadline time.Time, awaited [2]int) sig.Signal
+	// A process sent the latest s, rather than the kernel, and from outside of the PID namespace.
+	sender func(s sig.Signal) (isProcess, isOutside bool)
 
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
@@ -37,7 +37,6 @@ type host struct {
 	ask     func(r *check.Request, limit time.Duration)
 	answers chan error
 
-	serveHealth   func(check.Spec) error
 	setHealthMode func(check.Mode)
 
 	// While the command runs, writing waits for no reader and no volume.
@@ -48,22 +47,16 @@ type host struct {
 
 // processes is a *proc.Processes.
 type processes interface {
-	Reserve() error
-	BecomeSubreaper() error
-	SetParentDeathSignal(s sig.Signal) error
-
 	Start(c proc.Command) (pid int, err error)
 	ReleaseInherited()
 	Find(argv, env []string) error
-	StartBeside(argv, env []string) (pid int, err error)
 	Reap() (pid int, status proc.Status)
 
 	Kill(pid int, s sig.Signal) error
-	Tell(target int, s sig.Signal) (told bool, err error)
-	KillDescendant(p proc.Process, s sig.Signal) error
+	KillDescendant(pid int, start uint64, s sig.Signal) error
 	Descendants() []proc.Process
-	Handled(p proc.Process) (caught, awaited, ignored sig.Set)
-	Traces(pids []int) []proc.Trace
+	Handled(p proc.Process) (handled, awaited, ignored sig.Set)
+	Tracer() func(pid int) sig.Trace
 	Program(pid int, withArguments bool) (exe string, argv []string)
 	Ticks() uint64
 
@@ -78,26 +71,34 @@ type sampler interface {
 	SlowDown()               // the hold is over: samples only serve the report
 }
 
-// newHost returns the operating system as the host of a plan. The health listener, each request and
-// the termination log need a thread.
-func newHost(p *plan.Plan) host {
+// newHost returns the operating system as the host of a plan, and takes the resources that may be unavailable
+// later; without them the host can only write lines. beside is the command of a hook, or 0. The health
+// listener, each request and the termination log need a thread.
+func newHost(p *plan.Plan, beside int) (host, error) {
 	outs := newOutputs(p.JSON, p.Hook)
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
-	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
-	if p.Hook {
-		processes.Beside = proc.First()
-	}
-	var listener *health.Listener
+	processes := &proc.Processes{ResetSignals: p.ResetSignals, Beside: beside, Dir: workDir}
 	var own *health.Conns
+	threads := 0
 	for _, needed := range []bool{p.Health != nil, p.WaitURL != nil, p.OnStop.Request != nil} {
 		if needed {
-			processes.Threads++
+			threads++
 			own = health.NewConns()
 		}
 	}
 	if p.Stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
-		processes.Threads++
+		threads++
+	}
+	err := processes.Reserve(threads)
+	var listener *health.Listener
+	if spec := p.Health; spec != nil && err == nil {
+		listener, err = health.Open(*spec, own)
+		if err == nil {
+			go listener.Serve()
+		} else {
+			err = fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
+		}
 	}
 	snapshots := make(chan observe.Snapshot, 1)
 	answers := make(chan error, 1)
@@ -110,8 +111,7 @@ func newHost(p *plan.Plan) host {
 			}
 			return s
 		},
-		fromOutside: sigcatch.FromOutside,
-		fromProcess: sigcatch.FromProcess,
+		sender: sigcatch.Sender,
 		startSampling: func(c observe.Config) sampler {
 			c.Own = own
 			return observe.Start(c, snapshots)
@@ -127,20 +127,13 @@ func newHost(p *plan.Plan) host {
 				sigcatch.Wake()
 			}()
 		},
-		answers: answers,
-		serveHealth: func(spec check.Spec) (err error) {
-			listener, err = health.Open(spec, own)
-			if err == nil {
-				go listener.Serve()
-			}
-			return err
-		},
-		setHealthMode: func(during check.Mode) { listener.SetMode(during) },
+		answers:       answers,
+		setHealthMode: listener.SetMode,
 		writeLine:     outs.line,
 		writeTermlog:  log.Write,
 		flush: func() {
 			log.Flush()
 			outs.flush()
 		},
-	}
+	}, err
 }

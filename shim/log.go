@@ -91,11 +91,12 @@ func (l *loop) remark(text string, isWarning bool) {
 }
 
 // inFormat returns lines of the report as they are written: in JSON they are one object.
-func (l *loop) inFormat(prefix string, lines []string, s *report.Stop) (written []string) {
+func (l *loop) inFormat(prefix string, lines func(*report.Stop) []string) (written []string) {
+	text := lines(l.stopReport())
 	if l.plan.JSON {
-		return []string{jsonLine(Info, strings.Join(lines, "; "), s.Figures())}
+		return []string{jsonLine(Info, strings.Join(text, "; "), l.stop.Figures())}
 	}
-	for _, line := range lines {
+	for _, line := range text {
 		written = append(written, prefix+line)
 	}
 	return written
@@ -112,20 +113,18 @@ func (l *loop) stopReport() *report.Stop {
 // reportStop writes lines about the stop to standard error, which no level turns off, and to the
 // termination log.
 func (l *loop) reportStop(lines func(*report.Stop) []string) {
-	s := l.stopReport()
-	text := lines(s)
-	l.host.writeLine(l.inFormat("lameduck: ", text, s)...)
-	l.writeTermlog(s, text)
+	l.host.writeLine(l.inFormat("lameduck: ", lines)...)
+	l.writeTermlog(lines)
 }
 
 // writeTermlog writes lines of the report to the termination log. Once the command has
 // failed by itself, the log is the command's, and lameduck's lines are removed.
-func (l *loop) writeTermlog(s *report.Stop, lines []string) {
-	lines = l.inFormat("", lines, s)
-	if s.Ended == stop.ChildExit && (s.Exit.Signal != 0 || s.Exit.Code != 0) {
-		lines = nil
+func (l *loop) writeTermlog(lines func(*report.Stop) []string) {
+	text := l.inFormat("", lines)
+	if l.stop.Ended == stop.ChildExit && l.stop.ExitStatus() != 0 {
+		text = nil
 	}
-	if err := l.host.writeTermlog(lines...); err != nil {
+	if err := l.host.writeTermlog(text...); err != nil {
 		l.warnOnce("termination log", "cannot write the termination log: %v", err)
 	}
 }

@@ -3,7 +3,6 @@
 package shim
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -38,40 +37,25 @@ type loop struct {
 	arrived  sig.Signal // and was not passed on so far; 0: none
 	stopSent bool       // a signal of the stop was sent
 
-	// Samples of the hold: written by onSample and noteFreeze.
+	// Samples of the hold: written by onSample and awaitsSample.
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one
-	thawedAt time.Time        // when a freeze past the end of the hold was noticed
+	sampleBy time.Time        // until when one is awaited after a freeze
 
 	warned map[any]bool // by warnOnce
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
-	traces := func(pids []int) (list []stop.Trace) {
-		for _, t := range h.Traces(pids) {
-			list = append(list, stop.Trace(t))
-		}
-		return list
-	}
 	return &loop{
 		host: h, plan: p, warned: map[any]bool{},
-		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, traces),
+		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, h.Tracer),
 	}
 }
 
-// isOver reports whether the machine has said to exit.
-func (l *loop) isOver() bool { return l.machine.State() == stop.Gone }
-
-// exitCode returns the code to exit with when the loop is over.
-func (l *loop) exitCode() int {
-	record := l.machine.Record()
-	return l.plan.ExitCode(record.ExitStatus(), !record.SignaledAt().IsZero())
-}
-
-// serve handles signals, deadlines, samples and answers until the machine says to exit. Without a
+// serve handles signals, deadlines, samples and answers until the sequence is over. Without a
 // deadline, waiting costs nothing.
 func (l *loop) serve() {
-	for !l.isOver() {
+	for l.machine.State() != stop.Gone {
 		fault("next")
 		select {
 		case s := <-l.host.snapshots:
@@ -80,11 +64,17 @@ func (l *loop) serve() {
 		case err := <-l.host.answers:
 			if err != nil {
 				l.endOnStop(": %v: %v", l.plan.OnStop.Request, err)
+			} else {
+				l.endOnStop("")
 			}
-			l.onStopEnded()
 			l.dispatch()
 		default: // both wake next, too, and come before a deadline
-			l.onSignal(l.next(l.handleDeadline(time.Now())))
+			deadline := l.handleDeadline(time.Now())
+			awaited := [2]int{l.command, l.onStop} // as long as the command runs, no orphan's end changes anything
+			if l.plan.WarnReaped {
+				awaited = [2]int{}
+			}
+			l.onSignal(l.host.next(deadline, awaited))
 		}
 	}
 }
@@ -93,23 +83,13 @@ func (l *loop) serve() {
 // are handled between two.
 func (l *loop) handleDeadline(now time.Time) time.Time {
 	deadline, ok := l.machine.Deadline()
-	switch sampleBy := l.noteFreeze(now); {
-	case !sampleBy.IsZero():
-		return sampleBy
+	switch {
+	case l.awaitsSample(now):
+		return l.sampleBy
 	case ok && !now.Before(deadline):
 		l.dispatch(stop.Event{Kind: stop.Tick})
 	}
 	return deadline
-}
-
-// next waits for a signal until a deadline. As long as the command runs, the end of an orphan
-// changes nothing, and is of interest to the log alone.
-func (l *loop) next(deadline time.Time) sig.Signal {
-	awaited := [2]int{l.command, l.onStop}
-	if l.plan.WarnReaped || l.plan.Level >= Debug {
-		awaited = [2]int{}
-	}
-	return l.host.next(deadline, awaited)
 }
 
 // A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer of its
@@ -119,21 +99,18 @@ const (
 	thawWait        = time.Second
 )
 
-// noteFreeze notes a freeze past the end of the hold, and returns until when a sample of the traffic is
-// awaited; zero: none is. The last sample before the freeze is out of date, and the report
-// would give wrong counts for the moment of the signal.
-func (l *loop) noteFreeze(now time.Time) (sampleBy time.Time) {
+// awaitsSample notes a freeze past the end of the hold, and reports whether a sample of the traffic is
+// awaited, up to sampleBy. The last sample before the freeze is out of date, and the report would give
+// wrong counts for the moment of the signal.
+func (l *loop) awaitsSample(now time.Time) bool {
 	end := l.machine.HoldEnd()
 	if end.IsZero() || now.Sub(end) < freezeThreshold || l.sample.Began.After(end) {
-		return sampleBy
+		return false
 	}
-	if now.Sub(l.thawedAt) > thawWait+freezeThreshold { // the first, or frozen again
-		l.thawedAt = now
+	if now.Sub(l.sampleBy) > freezeThreshold { // the first freeze, or frozen again
+		l.sampleBy = now.Add(thawWait)
 	}
-	if by := l.thawedAt.Add(thawWait); now.Before(by) {
-		sampleBy = by
-	}
-	return sampleBy
+	return now.Before(l.sampleBy)
 }
 
 // maxSampleAge is how old a sample that ends the hold may be, besides the time that
@@ -151,7 +128,7 @@ func (l *loop) onSample(s observe.Snapshot) {
 	}
 	age := time.Since(s.Began)
 	isOld := age > 2*s.PreviousTook+maxSampleAge
-	if isOld && (s.State == stop.ConditionMet || !l.noteFreeze(time.Now()).IsZero()) {
+	if isOld && (s.State == stop.ConditionMet || l.awaitsSample(time.Now())) {
 		return
 	}
 	if l.plan.Until != Elapsed {
@@ -169,8 +146,6 @@ func (l *loop) onSample(s observe.Snapshot) {
 // the best way, or that traffic of no listener of the container can be observed.
 func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch {
-	case s.Trouble == "" && l.sample.Trouble != "":
-		l.log(Info, "observing the traffic through %s again", report.SockDiag)
 	case s.Trouble == "":
 	case s.Observer == report.NoSource:
 		l.warnOnce(s.Trouble, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
@@ -195,11 +170,10 @@ func (l *loop) warnOfFlags(s *observe.Snapshot) {
 		l.warnOnce("count-port", "nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
-	others := slices.DeleteFunc(slices.Clone(l.plan.Goaway), func(port uint16) bool {
-		return port == letgo.Auto || s.Scope.Ports.Has(port)
-	})
-	if isFirst := l.sample.Began.IsZero(); isFirst && len(others) > 0 && s.Scope.Complete {
-		l.log(Warn, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", report.PortList(others)))
+	for _, port := range l.plan.Goaway {
+		if port != letgo.Auto && s.Scope.Complete && !s.Scope.Ports.Has(port) {
+			l.warnOnce(port, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", port))
+		}
 	}
 	if s.CloseTrouble != "" {
 		var without []string
@@ -225,7 +199,8 @@ func (l *loop) onSignal(s sig.Signal) {
 		l.dispatch()
 	default:
 		l.arrived = s
-		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
+		_, isOutside := l.host.sender(s)
+		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: isOutside})
 		l.arrived = 0
 	}
 }
@@ -258,35 +233,36 @@ func (l *loop) identify(stopSignal sig.Signal) {
 	l.warnOfPlan()
 }
 
+// changes are the events for what becomes of the command.
+var changes = [...]stop.Kind{stop.CommandExited, stop.CommandStopped, stop.CommandContinued}
+
 // reap reaps every process that has ended, and tells the machine what became of the children.
 func (l *loop) reap() {
-	level := Debug
-	if l.plan.WarnReaped {
-		level = Warn
-	}
 	orphans := false
 	pid, status := l.host.Reap()
 	for ; pid > 0; pid, status = l.host.Reap() {
 		switch {
-		case pid == l.command && status.Continued:
-			l.queue(stop.Event{Kind: stop.CommandContinued})
-		case pid == l.command && status.Stopped != 0:
-			l.queue(stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped})
-		case status.Continued, status.Stopped != 0:
 		case pid == l.command:
-			l.command, l.ended = 0, status // the kernel may reuse the PID
-			l.queue(stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code})
+			if status.Change == proc.Ended {
+				l.command, l.ended = 0, status // the kernel may reuse the PID
+			}
+			l.queue(stop.Event{Kind: changes[status.Change], Signal: status.Signal, Code: status.Code})
+		case status.Change != proc.Ended:
 		case pid == l.onStop:
 			l.onStop = 0
-			if status.Signal != 0 {
+			switch {
+			case status.Signal != 0:
 				l.endOnStop(" was killed by %v", status.Signal)
-			} else if status.Code != 0 {
+			case status.Code != 0:
 				l.endOnStop(" exited %d", status.Code)
+			default:
+				l.endOnStop("")
 			}
-			l.onStopEnded()
 		default:
 			orphans = true
-			l.log(level, "reaped orphan %d", pid)
+			if l.plan.WarnReaped {
+				l.log(Warn, "reaped orphan %d", pid)
+			}
 		}
 	}
 	if orphans {
@@ -300,44 +276,32 @@ func (l *loop) reap() {
 // queue has an event handled when the actions of the present one are done.
 func (l *loop) queue(e stop.Event) { l.pending = append(l.pending, e) }
 
-// dispatch handles events, and then those that the actions result in. Only the loop dispatches,
-// no action does.
+// dispatch handles events, and then those that the actions result in: it hands each to the machine and performs
+// the machine's actions. Only the loop dispatches, no action does.
 func (l *loop) dispatch(events ...stop.Event) {
 	l.pending = append(l.pending, events...)
 	for i := 0; i < len(l.pending); i++ { //nolint:intrange // grows meanwhile
-		l.handle(l.pending[i])
-	}
-	l.pending = l.pending[:0]
-}
-
-// handle hands an event to the machine and performs the machine's actions.
-func (l *loop) handle(e stop.Event) {
-	before := l.machine.State()
-	searched := l.machine.Searching()
-	l.log(Debug, "%v: %v", before, e)
-	fault(e)
-	switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
-	case e.Kind == stop.SignalArrived && mayStop:
-		l.identify(e.Signal)
-	case e.Kind == stop.PreStop:
-		l.identify(sig.TERM)
-	case before == stop.Holding && !searched:
-		l.identify(0) // an entrypoint script may execute the server as late as now
-	}
-	if e.Kind == stop.NoChildren {
-		l.noteAtWork(nil)
-	}
-	for _, a := range l.machine.Handle(time.Now(), e) {
-		l.act(a)
-	}
-	if !searched && l.machine.Searching() {
-		l.log(Debug, "searching for a lull")
-	}
-	if before == stop.Holding && l.machine.State() != stop.Holding {
-		l.sampler.SlowDown() // the rest of the samples are for the report
-		if l.machine.State() == stop.Stopping {
-			s := l.stopReport()
-			l.writeTermlog(s, s.Conclusion())
+		e, before := l.pending[i], l.machine.State()
+		l.log(Debug, "%v: %v", before, e)
+		fault(e)
+		switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
+		case mayStop:
+			l.identify(e.Signal)
+		case before == stop.Holding && !l.machine.Searching():
+			l.identify(0) // an entrypoint script may execute the server as late as now
+		}
+		if e.Kind == stop.NoChildren {
+			l.noteAtWork(nil)
+		}
+		for _, a := range l.machine.Handle(time.Now(), e) {
+			l.act(a)
+		}
+		if before == stop.Holding && l.machine.State() != stop.Holding {
+			l.sampler.SlowDown() // the rest of the samples are for the report
+			if l.machine.State() == stop.Stopping {
+				l.writeTermlog((*report.Stop).Conclusion)
+			}
 		}
 	}
+	l.pending = l.pending[:0]
 }

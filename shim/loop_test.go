@@ -43,7 +43,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
-	p := testutil.Must(newPlan(&cfg, plan.Place{PID1: !s.Job}))
+	p := testutil.Must(plan.New(&cfg, plan.Place{PID1: !s.Job, Uncatchable: Uncatchable}))
 	for _, text := range s.Others {
 		w.rest = append(w.rest, newOther(text))
 	}
@@ -81,6 +81,7 @@ type world struct {
 	refuses bool       // the kernel refuses signals
 	rest    []other    // the other processes
 	command other      // as it is by now
+	arrived sig.Set    // signals so far
 	inside  sig.Signal // the last signal came from a process of the container
 
 	notes         bool // whether the termination log is recorded
@@ -214,7 +215,7 @@ func (w *world) happen(text string) {
 		if word == "inside" {
 			w.inside = e.Signal
 		}
-		w.signals = append(w.signals, e.Signal)
+		w.signals, w.arrived = append(w.signals, e.Signal), w.arrived.With(e.Signal)
 	case stop.Sampled:
 		sample := observe.Snapshot{Began: time.Now(), State: e.Traffic, Requests: e.Requests, Trouble: trouble}
 		if word == "old" {
@@ -229,9 +230,11 @@ func (w *world) happen(text string) {
 	case stop.OrphanReaped:
 		w.end(anyOther, proc.Status{})
 	case stop.CommandStopped:
-		w.end(pid, proc.Status{Stopped: e.Signal})
+		w.end(pid, proc.Status{Change: proc.Stopped, Signal: e.Signal})
+	case stop.CommandContinued:
+		w.end(pid, proc.Status{Change: proc.Continued})
 	default:
-		w.end(pid, proc.Status{Code: e.Code, Signal: e.Signal, Continued: e.Kind == stop.CommandContinued})
+		w.end(pid, proc.Status{Code: e.Code, Signal: e.Signal})
 	}
 }
 
@@ -247,7 +250,7 @@ func (w *world) Reap() (int, proc.Status) {
 		if d.pid == anyOther && len(w.rest) > 0 {
 			d.pid, w.rest = w.rest[0].PID, w.rest[1:]
 		}
-		w.gone = w.gone || d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued
+		w.gone = w.gone || d.pid == commandPID && d.status.Change == proc.Ended
 		return d.pid, d.status
 	}
 	if w.gone && len(w.rest) == 0 {
@@ -258,7 +261,7 @@ func (w *world) Reap() (int, proc.Status) {
 
 func (w *world) Descendants() (family []proc.Process) {
 	if !w.gone {
-		family = append(family, proc.Process{PID: commandPID, Parent: 1})
+		family = append(family, proc.Process{PID: commandPID, Parent: 1, Group: commandPID})
 	}
 	for _, o := range w.rest {
 		family = append(family, o.Process)
@@ -299,7 +302,7 @@ func (w *world) writeTermlog(lines ...string) error {
 	return nil
 }
 
-// Find and StartBeside fail for a program called "missing".
+// Find and Start fail for a program called "missing".
 func (w *world) Find(argv, _ []string) error {
 	if argv[0] == "missing" {
 		return &StartError{Command: argv[0], Err: syscall.ENOENT}
@@ -307,22 +310,21 @@ func (w *world) Find(argv, _ []string) error {
 	return nil
 }
 
-func (w *world) StartBeside(argv, env []string) (int, error) {
-	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
-	if argv[0] == "missing" {
-		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
+func (w *world) Start(c proc.Command) (int, error) {
+	if !c.Background {
+		return commandPID, nil
 	}
-	return hookPID, nil
+	w.did("runs %s", strings.Join(append(c.Argv, c.Env[len(c.Env)-2:]...), " "))
+	return hookPID, w.Find(c.Argv, nil)
 }
 
 // The world is the host.
 
 func (w *world) host() host {
 	return host{
-		processes:   w,
-		next:        w.next,
-		fromOutside: func(s sig.Signal) bool { return s != w.inside },
-		fromProcess: func(s sig.Signal) bool { return true },
+		processes: w,
+		next:      w.next,
+		sender:    func(s sig.Signal) (isProcess, isOutside bool) { return w.arrived.Has(s), s != w.inside },
 		startSampling: func(observe.Config) sampler {
 			w.sampling = true
 			return w
@@ -330,7 +332,6 @@ func (w *world) host() host {
 		snapshots:     w.samples,
 		ask:           func(r *check.Request, limit time.Duration) { w.did("sends %v, for %v", r, limit) },
 		answers:       w.answers,
-		serveHealth:   func(check.Spec) error { return nil },
 		setHealthMode: func(during check.Mode) { w.did("answers health checks with %v", during) },
 		writeLine:     w.writeLine,
 		writeTermlog:  w.writeTermlog,
@@ -338,26 +339,16 @@ func (w *world) host() host {
 	}
 }
 
-func (w *world) Reserve() error                        { return nil }
-func (w *world) BecomeSubreaper() error                { return nil }
-func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
-func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
-func (w *world) ReleaseInherited()                     { w.started = true }
-func (w *world) Ticks() uint64                         { return 1 }
-func (w *world) Traces(pids []int) []proc.Trace        { return make([]proc.Trace, len(pids)) }
-func (w *world) Handled(p proc.Process) (caught, awaited, ignored sig.Set) {
+func (w *world) ReleaseInherited()           { w.started = true }
+func (w *world) Ticks() uint64               { return 1 }
+func (w *world) Tracer() func(int) sig.Trace { return func(int) sig.Trace { return sig.Trace{} } }
+func (w *world) Handled(p proc.Process) (handled, awaited, ignored sig.Set) {
 	return w.process(p.PID).handles, 0, 0
-}
-func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
-	if !w.command.handles.Has(s) {
-		return false, nil
-	}
-	return true, w.Kill(pid, s)
 }
 func (w *world) StopSelf(s sig.Signal) { w.did("stops itself with %v", s) }
 func (w *world) RetakeTerminal(int)    { w.did("takes back the terminal") }
 
-func (w *world) KillDescendant(p proc.Process, s sig.Signal) error { return w.Kill(p.PID, s) }
+func (w *world) KillDescendant(pid int, _ uint64, s sig.Signal) error { return w.Kill(pid, s) }
 
 func (w *world) GiveTerminal(int) bool {
 	w.did("hands over the terminal")

@@ -21,7 +21,7 @@ import (
 // send sends a signal to the command, or to its process group. The PID is still the
 // command's: only this goroutine reaps.
 func (l *loop) send(s sig.Signal) error {
-	if l.command == 0 {
+	if l.command == 0 || l.plan.Hook {
 		return nil
 	}
 	l.log(Debug, "sending %v to the command", s)
@@ -44,16 +44,12 @@ func (l *loop) target() int {
 	return l.command
 }
 
-// look shows the history the processes below lameduck, without --on-stop and its children.
+// look shows the history the processes below lameduck, without those of --on-stop.
 func (l *loop) look() {
-	beside := map[int]bool{}
 	var list []stop.Process
 	for _, p := range l.host.Descendants() {
-		switch {
-		case p.Dead() && p.Threads <= 1:
-		case l.onStop != 0 && (p.PID == l.onStop || beside[p.Parent]):
-			beside[p.PID] = true
-		default:
+		isDead := p.Dead() && p.Threads <= 1
+		if isOnStop := l.onStop != 0 && p.Group == l.onStop; !isDead && !isOnStop {
 			list = append(list, l.process(p))
 		}
 	}
@@ -64,10 +60,9 @@ func (l *loop) look() {
 // end by its own signal.
 func (l *loop) process(p proc.Process) stop.Process {
 	shown := stop.Process{
-		ID: stop.ID{PID: p.PID, Start: p.Start}, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
+		PID: p.PID, Start: p.Start, Parent: p.Parent, Group: p.Group, Stopped: p.Stopped(),
 	}
 	shown.Handled, shown.Awaited, shown.Ignored = l.host.Handled(p)
-	shown.Handled |= shown.Awaited
 	exe, argv := l.host.Program(p.PID, l.plan.Preset != "")
 	if exe != "" {
 		shown.Program = path.Base(exe)
@@ -103,7 +98,9 @@ func (l *loop) aim(s sig.Signal) []stop.Process {
 // workers names processes for the report.
 func workers(list []stop.Process) (named []report.Worker) {
 	for _, p := range list {
-		named = append(named, report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID})
+		if p.PID > 0 { // else all of them, without /proc
+			named = append(named, report.Worker{Program: cmp.Or(p.Server, p.Program, "?"), PID: p.PID})
+		}
 	}
 	return named
 }
@@ -123,10 +120,8 @@ func (l *loop) sendStep(s sig.Signal) {
 		case l.reaches(s):
 			targets = []stop.Process{l.history.Command()}
 		case len(l.stop.SentTo) > 0: // and they have ended
-		case l.history.Command().Program == "":
-			l.log(Warn, "cannot tell which process handles %v: the orchestrator's signal follows", s)
 		default:
-			l.log(Warn, "no process handles %v: the orchestrator's signal follows", s)
+			l.log(Warn, "no process handles %v, as far as is known: the orchestrator's signal follows", s)
 		}
 		if !l.stopSent && len(targets) > 0 { // it may end with the command
 			l.reportStop((*report.Stop).Conclusion)
@@ -142,21 +137,15 @@ func (l *loop) sendStep(s sig.Signal) {
 	case sent:
 	case l.plan.Hook, isRefusal(l.send(s)):
 		l.queue(stop.Event{Kind: stop.Refused, Signal: s})
+	case l.grouped():
+		l.history.SignaledGroup(l.group, s, at)
 	default:
-		l.noteSent(s, at)
+		l.history.Signaled(l.history.Command())
 	}
 	if !sent && !l.stopSent {
 		l.stop.SentTo = nil
 	}
 	l.stopSent = true
-}
-
-// noteSent notes that the command, or its process group, was sent s, at a time in Ticks.
-func (l *loop) noteSent(s sig.Signal, at uint64) {
-	l.history.Signaled(l.history.Command().ID)
-	if l.grouped() {
-		l.history.SignaledGroup(l.group, s, at)
-	}
 }
 
 // reaches reports whether s of a hook reaches the command: PID 1 gets from its own PID namespace only what it
@@ -166,36 +155,21 @@ func (l *loop) reaches(s sig.Signal) bool {
 	return command.PID > 1 || command.Handled.Has(s)
 }
 
-// noteDeaf notes, for the report of a hook, the program of a PID 1 that TERM does not reach.
-func (l *loop) noteDeaf() {
-	if !l.plan.Hook {
-		return
-	}
-	l.look()
-	if !l.reaches(sig.TERM) {
-		l.stop.Deaf = l.history.Command().Program
-	}
-}
-
 // isRefusal reports whether a signal was not sent although there is a process to send it to.
 func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
 
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
 func (l *loop) signal(p stop.Process, s sig.Signal) error {
 	l.log(Debug, "sending %v to process %d", s, p.PID)
-	l.history.Signaled(p.ID)
-	err := l.kill(p, s)
+	l.history.Signaled(p)
+	err := l.host.KillDescendant(p.PID, p.Start, s)
 	if isRefusal(err) {
 		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
 	}
 	if p.Stopped {
-		l.kill(p, sig.CONT)
+		l.host.KillDescendant(p.PID, p.Start, sig.CONT)
 	}
 	return err
-}
-
-func (l *loop) kill(p stop.Process, s sig.Signal) error {
-	return l.host.KillDescendant(proc.Process{PID: p.PID, Start: p.Start}, s)
 }
 
 // lookAgain tells the machine when none of the processes is at work any more that are waited for: those below
@@ -209,58 +183,54 @@ func (l *loop) lookAgain() {
 		}
 		return
 	}
-	next, atWork, last := l.history.Left(time.Now(), l.machine.LingerEnd())
+	next, atWork, waits := l.history.Left(time.Now(), l.machine.LingerEnd())
 	for _, p := range next {
 		l.signal(p, p.Asks)
 	}
 	l.noteAtWork(atWork)
 	if len(atWork) == 0 {
-		l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: len(last) > 0})
-	}
-}
-
-// signalLast sends their signal to the remaining processes that do not handle it, as the last look showed them.
-func (l *loop) signalLast() {
-	_, _, last := l.history.Left(time.Now(), l.machine.LingerEnd())
-	for _, p := range last {
-		l.signal(p, p.Asks)
+		l.queue(stop.Event{Kind: stop.NoneAtWork, Waiting: waits})
 	}
 }
 
 // noteAtWork records, for the report, which processes lameduck waits for and when each has ended.
 func (l *loop) noteAtWork(atWork []stop.Process) {
-	isNew := map[int]bool{}
-	for _, p := range atWork {
-		isNew[p.PID] = p.PID > 0 // -1: all of them, without /proc
-	}
 	for i := range l.stop.Workers {
-		switch w := &l.stop.Workers[i]; {
+		w := &l.stop.Workers[i]
+		known := slices.IndexFunc(atWork, func(p stop.Process) bool { return p.PID == w.PID })
+		switch {
 		case !w.EndedAt.IsZero():
-		case isNew[w.PID]:
-			isNew[w.PID] = false
+		case known >= 0:
+			atWork = slices.Delete(atWork, known, known+1)
 		default:
 			w.EndedAt = time.Now()
 		}
 	}
-	isKnown := func(p stop.Process) bool { return !isNew[p.PID] }
-	l.stop.Workers = append(l.stop.Workers, workers(slices.DeleteFunc(atWork, isKnown))...)
+	l.stop.Workers = append(l.stop.Workers, workers(atWork)...)
 }
 
 // tell sends the signal of --on-stop to the processes that the schedule's signals are for; a hook
-// sends the signal to PID 1. It is not sent to a process that does not handle it: its default action
-// would end most processes.
+// sends the signal to PID 1. It is not sent to a process that does not handle it, as far as is known: its
+// default action would end most processes.
 func (l *loop) tell(s sig.Signal) {
-	target, name := l.target(), l.plan.Recipient()
+	l.look()
+	targets, name := []stop.Process{l.history.Command()}, l.plan.Recipient()
 	switch {
 	case l.plan.Hook:
-		target = max(l.command, 1)
-	case !l.grouped():
-		l.look()
+	case l.grouped():
+		targets = slices.DeleteFunc(l.history.Processes(), func(p stop.Process) bool { return p.Group != l.group })
+	default:
 		if below := l.aim(s); len(below) > 0 {
-			target, name = below[0].PID, report.Workers(l.stop.SentTo)
+			targets, name = below, report.Workers(l.stop.SentTo)
 		}
 	}
-	told, err := l.host.Tell(target, s)
+	told, err := false, error(nil)
+	for _, p := range targets {
+		if p.Handled.Has(s) {
+			told = true
+			err = cmp.Or(err, l.host.KillDescendant(p.PID, p.Start, s))
+		}
+	}
 	switch {
 	case err != nil:
 		l.log(Warn, "%s: cannot send %v: %v", plan.Flag("on-stop", s), s, err)
@@ -274,28 +244,22 @@ func (l *loop) tell(s sig.Signal) {
 // requests are the signals by which processes ask others for something else than their end.
 var requests = sig.SetOf(sig.HUP, sig.USR1, sig.USR2)
 
-// forward passes on a signal that begins no stop.
+// forward passes on a signal that begins no stop. A command that may not handle a request would end by it, but
+// would not as PID 1, so below lameduck it does not either: a known server below it gets the request, or nobody.
 func (l *loop) forward(s sig.Signal) {
 	named := slices.ContainsFunc(l.plan.Rewrites, func(r sig.Rewrite) bool { return r.From == s || r.To == s })
-	isRequest := requests.Has(s) && l.host.fromProcess(s) && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
-	switch {
-	case l.plan.Hook:
-	case isRequest && !l.process(proc.Process{PID: l.command}).Accepts(s):
-		l.forwardRequest(s)
-	default:
+	isProcess, _ := l.host.sender(s)
+	isRequest := requests.Has(s) && isProcess && l.plan.PID1 && !l.plan.PassAll && !named && !l.grouped()
+	if !isRequest || l.process(proc.Process{PID: l.command}).Accepts(s) {
 		l.send(s)
+		return
 	}
-}
-
-// forwardRequest passes on a request that the command may not handle. As PID 1 the command would not end by
-// it, so below lameduck it does not either: a known server below the command gets the request, or nobody.
-func (l *loop) forwardRequest(s sig.Signal) {
 	l.look()
 	switch server, found := l.history.Server(s); {
 	case l.history.Command().Accepts(s): // it waits for s
 		l.send(s)
 	case found && server.Handled.Has(s):
-		l.kill(server, s)
+		l.host.KillDescendant(server.PID, server.Start, s)
 	default:
 		l.warnOnce(s, "%v is not passed on: the command does not handle it, and would end; "+
 			"--rewrite=%[1]v:%[1]v (LAMEDUCK_REWRITE) passes it on all the same", s)
@@ -311,7 +275,7 @@ func (l *loop) killDescendants() {
 	for range maxKillRounds {
 		descendants := l.host.Descendants()
 		for _, p := range descendants {
-			l.host.KillDescendant(p, sig.KILL)
+			l.host.KillDescendant(p.PID, p.Start, sig.KILL)
 		}
 		l.reap()
 		if len(descendants) == 0 {

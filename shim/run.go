@@ -18,7 +18,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // StartError is the error for a command that could not be started.
@@ -39,28 +38,62 @@ func Stage(args []string) (env []string) {
 // an error nothing was started. A *StartError means that the command cannot be started.
 func Run(cfg Config) (code int, err error) {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, plan.Place{Terminal: proc.IsTerminal(0), PID1: os.Getpid() == 1})
+	p, err := plan.New(&cfg, plan.Place{
+		Terminal: proc.IsTerminal(0), PID1: os.Getpid() == 1, Uncatchable: sigcatch.Uncatchable,
+	})
 	if err != nil {
 		return 0, err
 	}
 	if cfg.Holds() {
 		wearMark()
 	}
-	return run(p, newHost(p))
+	if err := setUpReaping(p); err != nil {
+		return 0, err
+	}
+	h, err := newHost(p, 0)
+	if err != nil {
+		return 0, err
+	}
+	return run(p, h)
 }
 
-// run takes the resources that may be unavailable later, does everything else that may fail, and starts
-// the command last. A stop signal that has arrived by then keeps the command from being started.
+// setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the
+// parent-death signal.
+func setUpReaping(p *plan.Plan) error {
+	if s := p.ParentDeathSignal; s != 0 {
+		if err := proc.SetParentDeathSignal(s); err != nil {
+			return fmt.Errorf("--parent-death-signal=%v (LAMEDUCK_PARENT_DEATH_SIGNAL): %w", s, err)
+		}
+	}
+	if p.Subreaper == No || p.PID1 { // which gets all orphans without asking
+		return nil
+	}
+	switch err := proc.BecomeSubreaper(); {
+	case err == nil:
+	case p.Subreaper == Yes:
+		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
+	default:
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err))
+	}
+	return nil
+}
+
+// run does everything else that may fail, and starts the command last. A stop signal that has arrived by then keeps the command from being started.
 func run(p *plan.Plan, h host) (code int, err error) {
 	l := newLoop(p, h)
 	defer h.flush()
-	if err := l.prepare(); err != nil || l.isOver() {
-		return l.exitCode(), err
+	l.logWarnings()
+	if err := termlogError(p, h.writeTermlog()); err != nil {
+		return 0, err
 	}
-	if spec := p.Health; spec != nil {
-		if err := h.serveHealth(*spec); err != nil {
-			return 0, fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
+	var early []sig.Signal
+	for s := h.next(time.Now(), [2]int{}); s != 0; s = h.next(time.Now(), [2]int{}) {
+		if to, _ := p.Stop.Rewrites.Of(s); to != 0 && p.Stop.StopSignals.Has(s) {
+			l.log(Info, "%v arrived before the start; the command is not started", s)
+			return p.ExitCode(128+int(s), false), nil
 		}
+		early = append(early, s)
 	}
 	if path := p.AliveFile; path != "" {
 		file, err := alive.Create(path)
@@ -74,7 +107,7 @@ func run(p *plan.Plan, h host) (code int, err error) {
 		return 0, err
 	}
 	l.group = l.command
-	code = l.serveToEnd()
+	code = l.serveToEnd(early)
 	if p.Stop.JobControl {
 		h.RetakeTerminal(l.group)
 	}
@@ -82,17 +115,23 @@ func run(p *plan.Plan, h host) (code int, err error) {
 }
 
 // serveToEnd serves until the command has ended, and neither an error nor a fault of lameduck's own
-// ends it sooner. It returns the exit code.
-func (l *loop) serveToEnd() (code int) {
+// ends it sooner. It returns the exit code. early are the signals that arrived before the start.
+func (l *loop) serveToEnd(early []sig.Signal) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			code = lastresort.Serve(l.rest(fault))
 		}
 	}()
-	l.dispatch(stop.Event{Kind: stop.CommandStarted})
+	for _, s := range early {
+		l.onSignal(s)
+	}
 	l.host.ReleaseInherited()
 	l.serve()
-	return l.exitCode()
+	record := l.machine.Record()
+	if record.TriggeredAt.IsZero() {
+		l.remark(l.stopReport().Unreported(), true) // who needed more time
+	}
+	return l.plan.ExitCode(record.ExitStatus(), !record.SignaledAt().IsZero())
 }
 
 // rest says, after a fault, what the last resort has to know, and logs the fault.
@@ -121,20 +160,6 @@ func (l *loop) logFault(format string, args ...any) {
 	l.log(Error, "a fault of lameduck's own, "+format, args...)
 }
 
-// prepare takes the resources, and handles the signals that have arrived during the start.
-func (l *loop) prepare() error {
-	l.logWarnings()
-	for _, step := range []func() error{l.host.Reserve, l.openTermlog, l.setUpReaping} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
-		l.onSignal(s)
-	}
-	return nil
-}
-
 // logWarnings logs the warnings of the plan, and what about the machine would spoil a stop now.
 // That is no error: the program of --on-stop may come later, on a volume for example, and no
 // stop depends on it. A hook is told at once, by its start.
@@ -153,10 +178,6 @@ func (l *loop) logWarnings() {
 				"so no hold waits for the path: mount the neighbor's volume, or correct the path",
 				Quote(file), Quote(dir))
 		}
-		if info, err := os.Stat(file); err == nil && info.IsDir() {
-			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE) is a directory: "+
-				"give the neighbor's file in it, or every hold lasts to its ceiling", Quote(file))
-		}
 	}
 }
 
@@ -167,9 +188,6 @@ func (l *loop) warnOfPlan() {
 	}
 }
 
-// openTermlog checks that the termination log can be written.
-func (l *loop) openTermlog() error { return termlogError(l.plan, l.host.writeTermlog()) }
-
 // termlogError returns the error of a termination log that was given and cannot be written.
 func termlogError(p *plan.Plan, err error) error {
 	if err == nil {
@@ -177,25 +195,4 @@ func termlogError(p *plan.Plan, err error) error {
 	}
 	return fmt.Errorf("--termination-log=%s (LAMEDUCK_TERMINATION_LOG): %w: give a file, or none",
 		Quote(p.TerminationLog), err)
-}
-
-// setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the
-// parent-death signal.
-func (l *loop) setUpReaping() error {
-	if s := l.plan.ParentDeathSignal; s != 0 {
-		if err := l.host.SetParentDeathSignal(s); err != nil {
-			return fmt.Errorf("--parent-death-signal=%v (LAMEDUCK_PARENT_DEATH_SIGNAL): %w", s, err)
-		}
-	}
-	if l.plan.Subreaper == No {
-		return nil
-	}
-	switch err := l.host.BecomeSubreaper(); {
-	case err == nil:
-	case l.plan.Subreaper == Yes:
-		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
-	default:
-		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
-	}
-	return nil
 }

@@ -1,16 +1,9 @@
 package shim
 
 import (
-	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
-
-// newPlan makes the plan of cfg where lameduck runs.
-func newPlan(cfg *Config, at plan.Place) (*plan.Plan, error) {
-	at.Uncatchable = sigcatch.Uncatchable
-	return plan.New(cfg, at)
-}
 
 // Find returns the error with which a run would fail to start the command.
 func Find(command, env []string) error { return new(proc.Processes).Find(command, env) }

@@ -16,7 +16,7 @@ func TestUncatchableRewrites(t *testing.T) {
 	for s := sig.Signal(1); s <= sig.Max; s++ {
 		why := sigcatch.Uncatchable(s)
 		for _, cfg := range []Config{{Rewrites: []Rewrite{{From: s, To: sig.TERM}}}, {StopSignals: []Signal{sig.QUIT, s}}} {
-			_, err := newPlan(&cfg, plan.Place{})
+			_, err := plan.New(&cfg, plan.Place{Uncatchable: sigcatch.Uncatchable})
 			text := fmt.Sprint(err)
 			hasReason := strings.Contains(text, s.String()) && strings.Contains(text, why)
 			if (err != nil) != (why != "") || err != nil && !hasReason {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/termlog"
 	"github.com/lameduck-init/lameduck/shim/internal/watch"
 )
@@ -19,13 +20,13 @@ import (
 // listener has gone); another of them ends it at once. print gets each line, and its error ends Watch.
 func Watch(cfg Config, onlyStops bool, print func(line string) error) error {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, plan.Place{})
+	p, err := plan.New(&cfg, plan.Place{Uncatchable: sigcatch.Uncatchable})
 	if err != nil {
 		return err
 	}
 	log := termlog.New(p.TerminationLog)
 	defer log.Flush()
-	if err := cmp.Or(new(proc.Processes).Reserve(), termlogError(p, log.Write())); err != nil {
+	if err := cmp.Or(new(proc.Processes).Reserve(0), termlogError(p, log.Write())); err != nil {
 		return err
 	}
 	return watch.Run(p, onlyStops, print, log)

@@ -34,7 +34,7 @@ func Serve(c Command) (code int) {
 	var processes proc.Processes
 	for s := c.Arrived; ; s = sigcatch.Next(c.StopAt, [2]int{}) {
 		for pid, status := processes.Reap(); pid > 0; pid, status = processes.Reap() {
-			if pid == c.PID && status.Stopped == 0 && !status.Continued {
+			if pid == c.PID && status.Change == proc.Ended {
 				c.PID, c.Status = 0, status
 			}
 		}

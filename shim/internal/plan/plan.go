@@ -93,7 +93,6 @@ func New(c *Config, at Place) (*Plan, error) {
 			SequenceWithoutHold: stops,
 			StopsBeside:         stops && at.Hook,
 			HealthListener:      c.Health != nil,
-			StdinIsTerminal:     at.Terminal,
 			ExitEndsCommand:     at.PID1,
 			JobControl:          !at.PID1 && !c.SameGroup,
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !at.PID1,

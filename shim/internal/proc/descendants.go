@@ -1,9 +1,8 @@
 package proc
 
 import (
-	"cmp"
-	"path"
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -36,29 +35,26 @@ func (ps *Processes) Descendants() []Process {
 	return family
 }
 
-// First returns the process that runs the container in which a hook was started, 0 if that cannot be told.
-func First() int { return proc.First() }
-
-// KillDescendant sends s to p, one of Descendants, and never to another process that has
+// KillDescendant sends s to one of Descendants, and never to another process that has
 // been given its number since: the pidfd is opened first, and the process with the number
-// must then have the start time of p. Kernels before 5.3 have no pidfds, and sandboxes deny
+// must then have started at the same time. Kernels before 5.3 have no pidfds, and sandboxes deny
 // them; kill(2) is used there. See pidfd_send_signal(2).
-func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
-	fd, err := unix.PidfdOpen(p.PID, 0)
+func (ps *Processes) KillDescendant(pid int, start uint64, s sig.Signal) error {
+	fd, err := unix.PidfdOpen(pid, 0)
 	switch err {
 	case nil:
 		defer unix.Close(fd)
 	case unix.ESRCH:
 		return err
 	default:
-		return ps.Kill(p.PID, s)
+		return ps.Kill(pid, s)
 	}
-	if now, _ := proc.Process(p.PID); now.Start != p.Start {
+	if now, _ := proc.Process(pid); now.Start != start {
 		return unix.ESRCH
 	}
 	err = unix.PidfdSendSignal(fd, unix.Signal(s), nil, 0)
 	if err == unix.EPERM || err == unix.ENOSYS {
-		return ps.Kill(p.PID, s)
+		return ps.Kill(pid, s)
 	}
 	return err
 }
@@ -76,9 +72,9 @@ func (*Processes) Signals(pid int) Signals {
 	return s
 }
 
-// Handled returns the signals that a process has handlers for, those that it waits for without a handler, and
-// those that it ignores. One of several threads may wait for what all of them block: see sigwait(3).
-func (ps *Processes) Handled(p Process) (caught, awaited, ignored sig.Set) {
+// Handled returns the signals that a process has handlers for or waits for, those of them that it waits for
+// without a handler, and those that it ignores. One of several threads may wait for what all of them block: see sigwait(3).
+func (ps *Processes) Handled(p Process) (handled, awaited, ignored sig.Set) {
 	s := ps.Signals(p.PID)
 	switch {
 	case p.Threads > 1:
@@ -86,19 +82,14 @@ func (ps *Processes) Handled(p Process) (caught, awaited, ignored sig.Set) {
 	case p.State == 'S' && !s.Caught.Has(sig.TERM):
 		awaited = proc.Awaited(p.PID, s.Blocked)
 	}
-	return s.Caught, awaited.Without(s.Caught | s.Ignored), s.Ignored
+	awaited = awaited.Without(s.Caught | s.Ignored)
+	return s.Caught | awaited, awaited, s.Ignored
 }
 
-// Trace is what a signal leaves behind in a process.
-type Trace = procfs.Trace
-
-// Traces returns the present traces of processes.
-func (*Processes) Traces(pids []int) (list []Trace) {
-	listening := proc.Listening()
-	for _, pid := range pids {
-		list = append(list, proc.Trace(pid, listening))
-	}
-	return list
+// Tracer returns what takes the present traces of processes.
+func (*Processes) Tracer() func(pid int) sig.Trace {
+	listening := sync.OnceValue(proc.Listening)
+	return func(pid int) sig.Trace { return proc.Trace(pid, listening()) }
 }
 
 // Ticks returns the time in the unit of Process.Start, USER_HZ: a hundredth of a second.
@@ -108,33 +99,7 @@ func (*Processes) Ticks() uint64 {
 	return uint64(now.Nano() / 1e7)
 }
 
-// Tell sends s to a process, or to the members of the process group -target that descend from
-// us, as far as they catch s. It reports whether there is any. PID 1 gets s unless PID 1 is a shell
-// that does not catch s: inits such as tini wait for signals without catching them, and the kernel
-// spares PID 1 the default action.
-func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
-	catches := func(pid int) bool { return ps.Signals(pid).Caught.Has(s) }
-	if target > 0 {
-		exe, _ := proc.Executable(target)
-		if !catches(target) && (target != 1 || slices.Contains(shells, path.Base(exe))) {
-			return false, nil
-		}
-		return true, ps.Kill(target, s)
-	}
-	for _, p := range ps.Descendants() {
-		if p.Group == -target && catches(p.PID) {
-			told = true
-			err = cmp.Or(err, ps.KillDescendant(p, s))
-		}
-	}
-	return told, err
-}
-
-// shells are programs that run others and seldom forward signals.
-var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
-
-// Program returns the path of the program that the process runs, and on request its command line,
-// without the empty words that are left where a process overwrites its command line. What
+// Program returns the path of the program that the process runs, and on request its command line. What
 // /proc cannot tell is empty.
 func (*Processes) Program(pid int, withArguments bool) (exe string, argv []string) {
 	if proc.CheckNamespace() != nil {
@@ -143,9 +108,6 @@ func (*Processes) Program(pid int, withArguments bool) (exe string, argv []strin
 	exe, _ = proc.Executable(pid)
 	if withArguments {
 		argv, _ = proc.Arguments(pid)
-	}
-	for len(argv) > 1 && argv[len(argv)-1] == "" {
-		argv = argv[:len(argv)-1]
 	}
 	return exe, argv
 }

@@ -52,9 +52,9 @@ func epollError(err error) error {
 }
 
 // leaveDirectory makes / our working directory, so that we keep no file system busy,
-// and returns the previous directory for Command.Dir. If the path no longer leads to that
-// directory (deleted, mounted over, or not to be searched) we stay, the result is empty, and
-// ReleaseInherited leaves the directory.
+// and returns the previous directory for the command. If the path no longer leads to that
+// directory (deleted, mounted over, or not to be searched) we stay until the command has
+// been started, and the result is empty.
 func leaveDirectory() (dir string) {
 	var here, there unix.Stat_t
 	dir, err := unix.Getwd()
@@ -66,11 +66,10 @@ func leaveDirectory() (dir string) {
 	return dir
 }
 
-// ReleaseInherited closes the descriptors from 3 up that we inherited, and leaves the
-// working directory: the command has them, and we keep nothing busy. Descriptors that Go
-// opened have CLOEXEC, and stay. Call ReleaseInherited after Start.
+// ReleaseInherited closes the descriptors from 3 up that we inherited: the command has them,
+// and we keep nothing busy. Descriptors that Go opened have CLOEXEC, and stay. Call
+// ReleaseInherited after Start.
 func (p *Processes) ReleaseInherited() {
-	unix.Chdir("/")
 	if p.noneInherited {
 		return
 	}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,7 +69,7 @@ func TestKillDescendant(t *testing.T) {
 	p := testutil.Must(proc.Process(cmd.Process.Pid))
 	kills := func(p Process, s sig.Signal, want error) {
 		t.Helper()
-		if err := new(Processes).KillDescendant(p, s); err != want {
+		if err := new(Processes).KillDescendant(p.PID, p.Start, s); err != want {
 			t.Errorf("%v to %+v: %v, want %v", s, p, err, want)
 		}
 	}
@@ -87,14 +88,14 @@ func TestReadStage(t *testing.T) {
 	if got := readStage(from, time.Millisecond); string(got) != "\x01" {
 		t.Errorf("a stage that hangs: %q", got)
 	}
-	to.WriteString("\x01\x02\x01")
+	to.WriteString("\x01\x02")
 	to.Close()
-	if got := readStage(from, time.Hour); string(got) != "\x01\x02\x01" {
+	if got := readStage(from, time.Hour); string(got) != "\x01\x02" {
 		t.Errorf("a stage that fails: %q", got)
 	}
 }
 
-// TestFind: Find has the error of Start, and runs nothing.
+// TestFind: Find has the error of Start, and runs nothing; both are about our working directory.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"PATH=/nowhere:" + dir}
@@ -112,23 +113,19 @@ func TestFind(t *testing.T) {
 		    | DIR           | cannot run "DIR": permission denied
 		    | DIR/program/x | cannot run "DIR/program/x": not a directory
 	`, "DIR", dir)) {
-		command := Command{Argv: cells[1:2], Env: env, Dir: cells[0]}
-		err := find(command.Dir, command.Argv, env)
+		t.Chdir(cmp.Or(cells[0], "/tmp"))
+		err := new(Processes).Find(cells[1:2], env)
 		if fmt.Sprint(err) != cells[2] {
 			t.Errorf("%q: %v", cells, err)
 		}
 		if err == nil {
 			continue
 		}
-		if _, started := command.Start(); started == nil || started.Error() != cells[2] {
+		if _, started := new(Processes).Start(Command{Argv: cells[1:2], Env: env}); started == nil || started.Error() != cells[2] {
 			t.Errorf("%q: Start says %v", cells, started)
 		}
 	}
 	if _, err := os.Stat(dir + "/ran"); err == nil {
 		t.Error("the program ran")
-	}
-	t.Chdir(dir)
-	if err := new(Processes).Find([]string{"./program"}, env); err != nil {
-		t.Errorf("in our working directory: %v", err)
 	}
 }

@@ -8,14 +8,22 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Status is a change of a child's state: stopped, continued, or ended, by Signal or else with
-// Code.
+// Status is a change of a child's state.
 type Status struct {
-	Signal    sig.Signal
-	Code      int
-	Stopped   sig.Signal // the signal that stopped the child; 0: not stopped
-	Continued bool
+	Change Change
+	Signal sig.Signal // that ended or stopped the child; 0: none has
+	Code   int        // of a child that has ended without a Signal
 }
+
+// Change is the kind of a Status.
+type Change int
+
+// The kinds.
+const (
+	Ended Change = iota
+	Stopped
+	Continued
+)
 
 // The results of Reap that are not a pid.
 const (
@@ -29,75 +37,44 @@ const everyChild = ^uintptr(0)
 // Reap returns one change of a child's state, without waiting. One CHLD may stand for many
 // changes: call Reap until it returns NoneYet or None.
 func (*Processes) Reap() (pid int, status Status) {
-	for {
-		var ws unix.WaitStatus
-		// Raw: with WNOHANG the call never waits, so the scheduler need not know.
-		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)),
-			unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
-		if errno == unix.EPERM || errno == unix.ENOSYS {
-			pid, errno = waitid(&ws)
-		}
-		switch {
-		case errno == unix.EINTR:
-			continue
-		case errno != 0:
-			return None, Status{}
-		case pid == 0:
-			return NoneYet, Status{}
-		}
-		return int(pid), decode(ws)
-	}
-}
-
-// waitid is wait4(2) for sandboxes that deny it. It returns the PID, 0 if no child has changed its state.
-func waitid(ws *unix.WaitStatus) (pid uintptr, errno unix.Errno) {
-	const (
-		changes = unix.WEXITED | unix.WSTOPPED | unix.WCONTINUED
-		code    = 2 // the indices of si_code and si_pid; si_status is the second from there
-		child   = 3 + unsafe.Sizeof(pid)/8
-	)
-	var info [32]int32
-	_, _, errno = unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
-		changes|unix.WNOHANG, 0, 0)
-	status := unix.WaitStatus(info[child+2])
-	stopped := status<<8 | 0x7f
-	*ws = [...]unix.WaitStatus{0, status << 8, status, status | 0x80, stopped, stopped, 0xffff}[info[code]]
-	return uintptr(info[child]), errno
-}
-
-func decode(ws unix.WaitStatus) Status {
+	var ws unix.WaitStatus
+	// Raw: with WNOHANG the call never waits, so the scheduler need not know.
+	child, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)),
+		unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
+	pid = int(child)
 	switch {
+	case errno != 0:
+		return None, status
+	case pid == 0:
+		return NoneYet, status
 	case ws.Stopped():
-		return Status{Stopped: sig.Signal(ws.StopSignal())}
+		status = Status{Change: Stopped, Signal: sig.Signal(ws.StopSignal())}
 	case ws.Continued():
-		return Status{Continued: true}
+		status.Change = Continued
 	case ws.Signaled():
-		return Status{Signal: sig.Signal(ws.Signal())}
+		status.Signal = sig.Signal(ws.Signal())
+	default:
+		status.Code = ws.ExitStatus()
 	}
-	return Status{Code: ws.ExitStatus()}
+	return pid, status
 }
 
 // Kill sends s to the process pid, or to the process group -pid.
 func (*Processes) Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
-// BecomeSubreaper makes the kernel give orphaned descendants to us. PID 1 gets all orphans
-// without asking.
-func (*Processes) BecomeSubreaper() error {
-	if unix.Getpid() == 1 {
-		return nil
-	}
-	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-}
+// BecomeSubreaper makes the kernel give orphaned descendants to us.
+func BecomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // SetParentDeathSignal makes the kernel send s to us when our parent ends. The setting
 // belongs to the calling thread, and lasts because Go ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
-func (p *Processes) SetParentDeathSignal(s sig.Signal) error {
+func SetParentDeathSignal(s sig.Signal) error {
+	parent := unix.Getppid()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
 		return err
 	}
-	if unix.Getppid() != p.Parent {
-		return p.Kill(unix.Getpid(), s)
+	if unix.Getppid() != parent {
+		return unix.Kill(unix.Getpid(), unix.Signal(s))
 	}
 	return nil
 }

@@ -112,16 +112,12 @@ func ReserveThreads(more int) {
 	if !sigcatch.Direct {
 		more += relayThreads
 	}
-	parkThreads(reserved + more)
-}
-
-// parkThreads makes the runtime start n threads or more, by keeping n goroutines on threads
-// of their own at one time. When the goroutines have ended the threads stay idle, and the
-// runtime uses them instead of starting others.
-func parkThreads(n int) {
+	// The runtime starts as many threads for goroutines that are on threads of their own at one time. When
+	// the goroutines have ended the threads stay idle, and the runtime uses them instead of starting others.
+	more += reserved
 	var arrived, done sync.WaitGroup
-	arrived.Add(n)
-	for range n {
+	arrived.Add(more)
+	for range more {
 		done.Go(func() {
 			runtime.LockOSThread()
 			arrived.Done()

@@ -26,7 +26,7 @@ import (
 // would take the terminal by force.
 //
 // The stage reports its progress through a pipe: stageRuns when it is about to execute the
-// command, and after an error two bytes more: the errno, and whether the file was found.
+// command, and after an error one byte more, the errno.
 
 // stageName is the second stage's argv[0].
 const stageName = "lameduck-stage"
@@ -40,18 +40,16 @@ const stageRuns = 1
 // ran.
 const stagePatience = 10 * time.Second
 
-// errNoStage means that our own program cannot be found again.
+// errNoStage means that no second stage is needed, or that our own program cannot be found again.
 var errNoStage = errors.New("no second stage")
 
-// needsSecondStage reports whether the second stage has anything to do.
-func (c *Command) needsSecondStage() bool {
-	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
-		slices.Contains(c.Env, listenPID+c.addressee())
-}
-
-// startSecondStage starts the second stage and waits until it has become the command or
-// failed: a signal sent to the stage would be lost.
+// startSecondStage starts the second stage, if that has anything to do, and waits until it has become
+// the command or failed: a signal sent to the stage would be lost.
 func (c *Command) startSecondStage() (pid int, err error) {
+	hasSignals := c.blocked|c.ignored.Without(sig.Internal) != 0
+	if !hasSignals && !(c.Session && IsTerminal(0)) && !slices.Contains(c.Env, listenPID+c.addressee()) {
+		return 0, errNoStage
+	}
 	from, to, err := os.Pipe()
 	if err != nil {
 		return 0, &StartError{Command: c.Argv[0], Err: errors.Unwrap(err)}
@@ -59,8 +57,7 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	defer from.Close()
 	fd := to.Fd()
 	unix.FcntlInt(fd, unix.F_SETFD, 0) // the stage inherits it
-	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.Blocked), fmt.Sprintf("%x", c.Ignored)}, c.Argv...)
-	err = errNoStage
+	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.blocked), fmt.Sprintf("%x", c.ignored)}, c.Argv...)
 	for _, self := range ownPaths() {
 		pid, err = c.forkExec(self, argv, hide(c.Env))
 		if err == nil {
@@ -70,11 +67,21 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	to.Close()
 	switch err {
 	case nil:
-		return pid, c.stageOutcome(pid, readStage(from, stagePatience))
 	case syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM: // without a stage the signals would be lost
 		return 0, &StartError{Command: c.Argv[0], Err: err}
+	default:
+		return 0, errNoStage
 	}
-	return 0, errNoStage
+	report := readStage(from, stagePatience)
+	if len(report) == 1 {
+		return pid, nil
+	}
+	unix.Wait4(pid, nil, 0, nil)
+	if len(report) == 0 {
+		return 0, fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes "+
+			"(pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
+	}
+	return 0, &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1])}
 }
 
 // addressee returns the pid in the variables that must address the command. Variables that
@@ -84,21 +91,6 @@ func (c *Command) addressee() string {
 		return "nobody"
 	}
 	return strconv.Itoa(os.Getpid())
-}
-
-// stageOutcome returns why the stage has not become the command, or nil; report is what
-// the stage wrote.
-func (c *Command) stageOutcome(pid int, report []byte) error {
-	switch len(report) {
-	case 0:
-		unix.Wait4(pid, nil, 0, nil)
-		return fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes "+
-			"(pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
-	case 3:
-		unix.Wait4(pid, nil, 0, nil)
-		return &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1]), found: report[2] != 0}
-	}
-	return nil
 }
 
 // readStage reads the report of a stage, until the stage has become the command or has
@@ -138,16 +130,12 @@ func SecondStage(args []string) {
 		mask := unhex(args[3])
 		unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0)
 		unix.Write(report, []byte{stageRuns})
-		failed = execvp("", args[5:], env, func(path string, argv []string) error {
+		failed = execvp(args[5:], env, func(path string, argv []string) error {
 			return syscall.Exec(path, argv, env)
 		})
 	})
 	errno, _ := failed.Err.(syscall.Errno)
-	outcome := []byte{byte(errno), 0}
-	if failed.found {
-		outcome[1] = 1
-	}
-	unix.Write(report, outcome)
+	unix.Write(report, []byte{byte(errno)})
 	os.Exit(1)
 }
 

@@ -15,16 +15,13 @@ import (
 // Command is a program to start.
 type Command struct {
 	Argv, Env  []string
-	Dir        string // working directory; "": ours
-	Session    bool   // in a session of its own, with our controlling terminal
-	SameGroup  bool   // in our process group, rather than in a group of its own
-	Background bool   // beside another command: not in the foreground, and /dev/null to read
+	Session    bool // in a session of its own, with our controlling terminal
+	SameGroup  bool // in our process group, rather than in a group of its own
+	Background bool // beside another command: not in the foreground, and /dev/null to read
 
-	// The signals that were blocked and ignored when we were executed. Go's fork lets
-	// the command inherit neither.
-	Blocked, Ignored sig.Set
-
-	released sig.Set // signals that the kernel sends us for giving up the terminal
+	// Start sets these:
+	blocked, ignored sig.Set // as when we were executed
+	released         sig.Set // see Processes
 }
 
 // StartError is the error of a command that could not be started.
@@ -62,44 +59,15 @@ func (e *StartError) Refused() bool {
 	return !e.Missing()
 }
 
-// Start runs the command in a process group of its own, the terminal's foreground
-// one if we were that (unless Session or SameGroup), with our standard streams, every
-// inherited descriptor, and Env. The program is searched along Env's PATH, as by execvp(3).
-// An error of the command's own is a *StartError.
-//
-// Go's fork restores the soft limit of open files, which Go has raised; a second stage of
-// our own program restores the signal mask and the ignored signals, if necessary
-// (secondstage.go).
-func (c *Command) Start() (pid int, err error) {
-	if c.Session {
-		c.releaseTerminal()
-	}
-	if c.needsSecondStage() {
-		pid, err = c.startSecondStage()
-		if !errors.Is(err, errNoStage) {
-			return pid, err
-		}
-	}
-	failed := execvp(c.Dir, c.Argv, c.Env, func(path string, argv []string) (err error) {
-		pid, err = c.forkExec(path, argv, c.Env)
-		return err
-	})
-	if failed != nil {
-		return 0, failed
-	}
-	return pid, nil
-}
-
 // forkExec is fork(2) and execve(2).
 func (c *Command) forkExec(path string, argv, env []string) (pid int, err error) {
 	attr := &syscall.ProcAttr{
-		Dir:   c.Dir,
+		Dir:   leaveDirectory(),
 		Env:   env,
 		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && foreground()},
+		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && !c.Background && foreground()},
 	}
 	if c.Background {
-		attr.Sys.Foreground = false
 		if null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 			defer unix.Close(null)
 			attr.Files[0] = uintptr(null)
@@ -117,16 +85,18 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 		attr.Sys.Foreground, attr.Sys.Setctty = false, false // the terminal may no longer be ours
 		sigcatch.Unblocked(fork)
 	}
+	if err != nil {
+		unix.Chdir(attr.Dir) // for a further try
+	}
 	return pid, err
 }
 
 // execvp calls exec with one path after the other, as execvp(3) does, until a call
-// succeeds, and returns nil or the error to report. exec runs in dir, whatever our own
-// working directory. A file of a format unknown to the kernel is a script for the shell.
-func execvp(dir string, argv, env []string, exec func(path string, argv []string) error) *StartError {
+// succeeds, and returns nil or the error to report. A file of a format unknown to the kernel is a script for the shell.
+func execvp(argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
-		if unix.Access(within(dir, path), unix.F_OK) == unix.ENOENT {
+		if unix.Access(path, unix.F_OK) == unix.ENOENT {
 			continue // saves a fork for every directory of PATH
 		}
 		failed.found = true
@@ -150,34 +120,6 @@ func execvp(dir string, argv, env []string, exec func(path string, argv []string
 		}
 	}
 	return failed
-}
-
-// within returns path, which may be relative to dir ("": ours).
-func within(dir, path string) string {
-	if dir == "" || strings.HasPrefix(path, "/") {
-		return path
-	}
-	return dir + "/" + path
-}
-
-// find returns the error with which Start would fail to find the program of argv, or to have
-// permission for the program, in dir ("": ours) and along the PATH of env.
-func find(dir string, argv, env []string) error {
-	mayRun := func(path string, _ []string) error {
-		path = within(dir, path)
-		var info unix.Stat_t
-		if err := unix.Stat(path, &info); err != nil {
-			return err
-		}
-		if info.Mode&unix.S_IFMT != unix.S_IFREG {
-			return unix.EACCES
-		}
-		return unix.Access(path, unix.X_OK)
-	}
-	if failed := execvp(dir, argv, env, mayRun); failed != nil {
-		return failed
-	}
-	return nil
 }
 
 // defaultPath is the search path of execvp(3) without PATH.

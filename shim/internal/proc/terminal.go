@@ -16,13 +16,13 @@ func IsTerminal(fd int) bool {
 
 // foreground reports whether standard input is our controlling terminal, and our process
 // group its foreground group.
-func foreground() bool { return foregroundGroup(0) == unix.Getpgrp() }
+func foreground() bool { return foregroundGroup() == unix.Getpgrp() }
 
-// foregroundGroup is tcgetpgrp(3): -1 without a terminal, 0 for a group outside of our PID
+// foregroundGroup is tcgetpgrp(3) of standard input: -1 without a terminal, 0 for a group outside of our PID
 // namespace, where ours is 0 too if we were started from outside. A pid_t has four bytes, which
 // unix.IoctlGetInt would read as the upper half of an int on a 64-bit big-endian processor.
-func foregroundGroup(fd int) int {
-	pgrp, err := unix.IoctlGetUint32(fd, unix.TIOCGPGRP)
+func foregroundGroup() int {
+	pgrp, err := unix.IoctlGetUint32(0, unix.TIOCGPGRP)
 	if err != nil {
 		return -1
 	}
@@ -42,7 +42,7 @@ func (*Processes) GiveTerminal(pgrp int) bool {
 // RetakeTerminal makes our group the foreground group of the terminal again if the command's
 // still is: the command is gone, but a script may go on after us.
 func (*Processes) RetakeTerminal(pgrp int) {
-	if foregroundGroup(0) == pgrp {
+	if foregroundGroup() == pgrp {
 		setForeground(unix.Getpgrp())
 	}
 }

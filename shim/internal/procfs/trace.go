@@ -11,15 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Trace is what a signal leaves behind in a process that handles it. Two of them, from before and after,
-// show whether the process has got one.
-type Trace struct {
-	Known     bool   // the other fields are
-	Idle      bool   // all threads sleep, and no signal waits for them
-	Switches  uint64 // how often its threads have given up a processor
-	Listeners int    // its TCP sockets that listen, among its first descriptors
-}
-
 // A process with more threads is not looked at, and nor are the descriptors after the first ones: servers
 // open their listeners before their connections.
 const (
@@ -50,18 +41,18 @@ func (r Root) IsAsleep(pid int) bool {
 }
 
 // Trace returns the trace of a process, with the result of Listening.
-func (r Root) Trace(pid int, listening map[string]bool) Trace {
-	t := Trace{Known: true, Idle: true}
+func (r Root) Trace(pid int, listening map[string]bool) sig.Trace {
+	t := sig.Trace{Known: true, Idle: true}
 	threads := 0
 	err := r.eachThread(pid, func(status string) error {
 		if threads++; threads > maxThreads {
 			return errEnough
 		}
-		t.add(status)
+		addThread(&t, status)
 		return nil
 	})
 	if err != nil {
-		return Trace{}
+		return sig.Trace{}
 	}
 	_, _ = r.eachTarget(pid, maxDescriptors, func(_ int, target []byte) {
 		if listening[string(target)] {
@@ -71,8 +62,8 @@ func (r Root) Trace(pid int, listening map[string]bool) Trace {
 	return t
 }
 
-// add adds a thread by its status; see proc_pid_status(5).
-func (t *Trace) add(status string) {
+// addThread adds a thread to a trace by its status; see proc_pid_status(5).
+func addThread(t *sig.Trace, status string) {
 	for _, name := range []string{"voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"} {
 		n, err := strconv.ParseUint(field(status, name), 10, 64)
 		t.Switches += n

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -26,7 +27,7 @@ func TestTrace(t *testing.T) {
 	if family, err := proc.Descendants(); err != nil || len(family) != 1 || family[0].PID != cat.Process.Pid {
 		t.Errorf("%+v, %v; want cat alone", family, err)
 	}
-	trace := func() Trace { return proc.Trace(cat.Process.Pid, nil) }
+	trace := func() sig.Trace { return proc.Trace(cat.Process.Pid, nil) }
 	idle := func() bool { return trace().Idle }
 	testutil.Eventually(t, "cat sleeps", idle)
 	before := trace()
@@ -62,8 +63,8 @@ func TestPoorStatus(t *testing.T) {
 	const rich = "Name:\tx\nState:\tS (sleeping)\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
 		"voluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n"
 	for _, without := range []string{"", "State", "SigPnd:\t0000000000000000\nShdPnd", "voluntary_ctxt_switches"} {
-		trace := Trace{Idle: true}
-		trace.add(strings.Replace(rich, "\n"+without+":", "\nother:", 1))
+		trace := sig.Trace{Idle: true}
+		addThread(&trace, strings.Replace(rich, "\n"+without+":", "\nother:", 1))
 		if trace.Idle != (without == "") {
 			t.Errorf("without %q: %+v", without, trace)
 		}

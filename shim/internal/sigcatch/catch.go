@@ -22,14 +22,12 @@ var (
 // empty on other machines than amd64 and arm64.
 var sent, outside uint64
 
-// FromProcess reports whether a process sent the latest s, rather than the kernel, as for a terminal
-// that hangs up. False if the sender is not known.
-func FromProcess(s sig.Signal) bool { return sig.Set(atomic.LoadUint64(&sent)).Has(s) }
-
-// FromOutside reports whether the latest s was sent from outside of our PID namespace, as
-// container runtimes do: the kernel then gives the sender's process id as 0. False if the
-// sender is not known.
-func FromOutside(s sig.Signal) bool { return sig.Set(atomic.LoadUint64(&outside)).Has(s) }
+// Sender reports whether a process sent the latest s, rather than the kernel, as for a terminal that
+// hangs up, and whether from outside of our PID namespace, as container runtimes do: the kernel then gives
+// the sender's process id as 0. Both are false if the sender is not known.
+func Sender(s sig.Signal) (isProcess, isOutside bool) {
+	return sig.Set(atomic.LoadUint64(&sent)).Has(s), sig.Set(atomic.LoadUint64(&outside)).Has(s)
+}
 
 // unmaskedBudget is how many more signals the handler lets through before it masks their
 // kind (see Unblocked). The handler decrements it without a bound: negative means mask.
@@ -44,8 +42,7 @@ var woken uint32
 
 // faults are the signals that the kernel also sends for a fault of the program's own.
 // Go's runtime turns these into panics.
-const faults sig.Set = 1<<(sig.ILL-1) | 1<<(sig.TRAP-1) | 1<<(sig.BUS-1) |
-	1<<(sig.FPE-1) | 1<<(sig.SEGV-1) | 1<<(sig.SYS-1)
+var faults = sig.SetOf(sig.ILL, sig.TRAP, sig.BUS, sig.FPE, sig.SEGV, sig.SYS)
 
 // init is the only init of the program: before it, TERM may end the process. Without the
 // entry point init leaves signals alone, so that tests and other programs that import the

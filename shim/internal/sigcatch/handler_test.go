@@ -83,9 +83,9 @@ func TestOwnURG(t *testing.T) {
 	testutil.Eventually(t, "an URG from kill(2) is noted", func() bool { return take() == sig.URG })
 }
 
-// TestFromOutside: a signal is from a process if si_code is not positive, and then from outside of the
+// TestSender: a signal is from a process if si_code is not positive, and then from outside of the
 // PID namespace if the process has no id in it (si_pid is 0).
-func TestFromOutside(t *testing.T) {
+func TestSender(t *testing.T) {
 	noting, _, _ := handlers()
 	install(t, sig.QUIT, noting)
 	type siginfo struct {
@@ -102,8 +102,10 @@ func TestFromOutside(t *testing.T) {
 	} {
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_TGSIGQUEUEINFO, uintptr(syscall.Getpid()),
 			uintptr(syscall.Gettid()), uintptr(sig.QUIT), uintptr(unsafe.Pointer(&info)), 0, 0)
-		if s := taken(); errno != 0 || s != sig.QUIT || FromOutside(s) != want || FromProcess(s) != (info.code != kernel) {
-			t.Errorf("%+v: took %v (%v), from outside: %v, from a process: %v", info, s, errno, FromOutside(s), FromProcess(s))
+		s := taken()
+		isProcess, isOutside := Sender(s)
+		if errno != 0 || s != sig.QUIT || isOutside != want || isProcess != (info.code != kernel) {
+			t.Errorf("%+v: took %v (%v), from outside: %v, from a process: %v", info, s, errno, isOutside, isProcess)
 		}
 		unblock()
 	}

@@ -1,7 +1,6 @@
 package stop
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -10,7 +9,7 @@ import (
 // Verb is the kind of an Action.
 type Verb int
 
-// The verbs, in terms of the action's Signal and Code.
+// The verbs, in terms of the action's Signal.
 const (
 	Forward             Verb = iota // send Signal, which arrived from outside, to the command
 	Send                            // send Signal, a step of the schedule, to the command or to those below it; see History.Aim
@@ -20,7 +19,6 @@ const (
 	GiveTerminalOrStop              // GiveTerminal and Continue; in the background, stop lameduck by TSTP
 	TermGroup                       // send Signal to the process group of the exited command
 	Look                            // tell whether processes are at work, and signal those whose turn it is; see History.Left
-	SignalLast                      // send their signal to the last
 	KillDescendants                 // send KILL to all remaining processes
 	StartSampling                   // start sampling the traffic
 	StopHealth                      // switch the health listener to its mode for a stop
@@ -33,29 +31,23 @@ const (
 	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once: no hold was asked for
 	WarnNotHeld                     // log that Signal, which may be how the container is stopped, does not begin a stop
 	WarnOutOfReach                  // log that no signal reaches the command, and that lameduck exits instead
-	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
-	Exit                            // exit with Code
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
 	"forward *", "send *", "tell *", "give terminal", "stop self *", "give terminal or stop",
-	"term group *", "look", "signal last", "kill descendants", "start sampling",
+	"term group *", "look", "kill descendants", "start sampling",
 	"stop health", "run on-stop", "kill on-stop", "report start", "report hold", "report late", "report end",
-	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
+	"note forwarded *", "warn not held *", "warn out of reach",
 }
 
 // Action is an order to the loop. The machine itself does nothing.
 type Action struct {
 	Verb   Verb
 	Signal sig.Signal
-	Code   int
 }
 
-// String returns the action as golden scripts spell it: "send USR1", "exit 143".
+// String returns the action as golden scripts spell it: "send USR1".
 func (a Action) String() string {
-	if a.Verb == Exit {
-		return fmt.Sprintf("exit %d", a.Code)
-	}
 	return strings.Replace(scriptWords[a.Verb], "*", a.Signal.String(), 1)
 }

@@ -12,10 +12,7 @@
 // transitions with --delay=2s --stop-schedule=USR1/5s/QUIT --linger=3s, by events so long after
 // the last one, compared with the machine by TestTable:
 //
-//	starting  -> running:   0s started
-//	starting  -> holding:   0s hold
-//	starting  -> gone:      1s TERM
-//	starting  -> gone:      0.999s TERM
+//	running   -> holding:   0s hold
 //	running   -> holding:   1s TERM
 //	running   -> holding:   0.999s TERM
 //	running   -> lingering: 0s exit 3

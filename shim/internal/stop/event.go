@@ -12,17 +12,16 @@ type State int
 
 // The states, in the order of the sequence.
 const (
-	Starting  State = iota // the command has not been started
-	Running                // the command runs, and no stop signal has arrived
+	Running   State = iota // the command runs, and no stop signal has arrived
 	Holding                // a stop signal has arrived, and the command still serves
 	Stopping               // the hold has ended, and the schedule runs
 	Lingering              // the command has exited, and what it has left behind has time to end
-	Gone                   // the sequence is over, or the command was never started
+	Gone                   // the sequence is over
 )
 
 // String returns the state's name in lower case.
 func (s State) String() string {
-	return [...]string{"starting", "running", "holding", "stopping", "lingering", "gone"}[s]
+	return [...]string{"running", "holding", "stopping", "lingering", "gone"}[s]
 }
 
 // Kind is the kind of an Event.
@@ -31,7 +30,6 @@ type Kind int
 // The kinds of events.
 const (
 	Tick             Kind = iota // the time passed; see Machine.Deadline
-	CommandStarted               // the command runs
 	SignalArrived                // Signal arrived at lameduck
 	CommandStopped               // Signal stopped the command (SIGSTOP, Ctrl-Z)
 	CommandContinued             // SIGCONT continued the command
@@ -39,16 +37,16 @@ const (
 	OrphanReaped                 // some other process was reaped
 	NoChildren                   // wait4(2) has said ECHILD
 	Sampled                      // the sockets were sampled: see Traffic and Waiting
-	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
+	PreStop                      // lameduck hold begins to hold, beside a command that Signal will stop
 	OnStopEnded                  // the --on-stop command ended, or could not be started
 	Refused                      // the kernel refused to send Signal, of the schedule
 	SentBelow                    // a signal of the schedule went to processes below the command
-	NoneAtWork                   // those have ended; or nothing that the command has left behind handles its signal
+	NoneAtWork                   // those have ended; or nothing that the command has left behind is at work
 )
 
 // eventWords are the kinds in golden scripts; "*" stands for Signal.
 var eventWords = [...]string{
-	"tick", "started", "*", "stopped *", "continued", "exit", "orphan", "childless", "sample", "hold", "on-stop",
+	"tick", "*", "stopped *", "continued", "exit", "orphan", "childless", "sample", "hold", "on-stop",
 	"refused *", "sent-below", "none-at-work",
 }
 
@@ -59,8 +57,8 @@ type Event struct {
 	Code    int
 	Traffic TrafficState
 	Requests
-	// With Sampled: WaitGone of the gate goes on. With NoneAtWork, when the command has ended: somebody may have
-	// written to what is left.
+	// With Sampled: WaitGone of the gate goes on. With NoneAtWork, when the command has ended: what is left may still
+	// read.
 	Waiting bool
 	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }

@@ -12,13 +12,12 @@ import "github.com/lameduck-init/lameduck/shim/internal/sig"
 // systemd(1). USR1 is HAProxy's, though it makes most others reopen their logs. HUP and USR2 reload.
 var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.USR1, sig.RTMin+3)
 
-// warnNotHeld does WarnNotHeld, once for each signal, if e may be the container's stop.
-// It is rewritten as to. On a terminal, WINCH reports a new size. A rewritten USR1 is no surprise.
+// warnNotHeld does WarnNotHeld if e may be the container's stop.
+// It is rewritten as to. A rewritten USR1 is no surprise.
 func (m *Machine) warnNotHeld(e Event, to sig.Signal) {
-	expected := m.cfg.StdinIsTerminal && e.Signal == sig.WINCH || e.Signal == sig.USR1 && to != sig.USR1
+	expected := e.Signal == sig.USR1 && to != sig.USR1
 	mayStop := e.Outside && finishSignals.Has(e.Signal) && !expected
-	if m.state == Running && m.cfg.RunsSequence() && mayStop && !m.warnedNotHeld.Has(e.Signal) {
-		m.warnedNotHeld = m.warnedNotHeld.With(e.Signal)
+	if m.state == Running && m.cfg.RunsSequence() && mayStop {
 		m.doWith(WarnNotHeld, e.Signal)
 	}
 }

@@ -12,10 +12,10 @@ import (
 // its handler out, and a wrapper may pass its signal on and end.
 type History struct {
 	rewrites sig.Rewrites
-	beside   bool                     // the end of the command is that of all, see NewHistory
-	traces   func(pids []int) []Trace // takes time: asked about few processes
+	beside   bool                           // the end of the command is that of all, see NewHistory
+	tracer   func() func(pid int) sig.Trace // for one look; each trace takes time: asked about few processes
 
-	members map[ID]*member
+	members map[id]*member
 	command *member // without a PID: never seen
 	begun   bool    // a signal of the schedule was sent, or the command has ended
 
@@ -25,7 +25,9 @@ type History struct {
 
 	group       int        // a process group that was signaled; 0: none was
 	groupSignal sig.Signal // with what
-	groupAt     uint64     // and when, as ID.Start
+	groupAt     uint64     // and when, as Process.Start
+
+	readUntil time.Time // when the last have had readTime; zero: it has not begun
 }
 
 // member is a process, and its past.
@@ -41,29 +43,20 @@ type member struct {
 	children []*member
 
 	// Whether somebody else has signaled it:
-	before  Trace     // before the first signal
-	now     Trace     // of the last look
+	before  sig.Trace // before the first signal
+	now     sig.Trace // of the last look
 	doubted time.Time // since when it is not clear; zero: it never was
-}
-
-// Trace is what a signal leaves behind in a process that handles it. Two of them, from before and after,
-// show whether the process has got one.
-type Trace struct {
-	Known     bool   // the other fields are
-	Idle      bool   // all threads sleep, and no signal waits for them
-	Switches  uint64 // how often its threads have given up a processor
-	Listeners int    // its TCP sockets that listen
 }
 
 // maxTraces limits the traces of one look, which take tens of milliseconds then.
 const maxTraces = 256
 
 // NewHistory returns the history of a stop in which a rewrite of TERM asks processes to end, or of the stop
-// by a hook beside the command, whose end is that of the container. traces returns the present traces of
-// processes.
-func NewHistory(rewrites sig.Rewrites, beside bool, traces func(pids []int) []Trace) *History {
+// by a hook beside the command, whose end is that of the container. tracer returns what takes
+// the present traces of processes.
+func NewHistory(rewrites sig.Rewrites, beside bool, tracer func() func(pid int) sig.Trace) *History {
 	return &History{
-		rewrites: rewrites, beside: beside, traces: traces, members: map[ID]*member{}, command: &member{},
+		rewrites: rewrites, beside: beside, tracer: tracer, members: map[id]*member{}, command: &member{},
 	}
 }
 
@@ -81,10 +74,10 @@ func (h *History) Look(command int, list []Process) {
 	h.order, h.roots = nil, nil
 	shown := map[int]*member{}
 	for _, p := range list {
-		m := h.members[p.ID]
+		m := h.members[p.id()]
 		if m == nil {
 			m = &member{}
-			h.members[p.ID] = m
+			h.members[p.id()] = m
 		}
 		m.Process, m.present = p, true
 		if p.PID == command {
@@ -122,23 +115,14 @@ func (h *History) noteHandler(m *member) {
 
 // takeTraces takes the traces of the processes that another than lameduck may signal, or has.
 func (h *History) takeTraces() {
-	var of []*member
-	var pids []int
+	trace, left := h.tracer(), maxTraces
 	for _, m := range h.order {
-		byParent, byOthers := h.mayBeTold(m)
-		isOpen := !h.begun || m.before.Known && !h.wasSignaled(m)
-		if m.works && (byParent || byOthers) && isOpen && len(of) < maxTraces {
-			of = append(of, m)
-			pids = append(pids, m.PID)
-		}
-	}
-	if len(of) == 0 {
-		return
-	}
-	for i, t := range h.traces(pids) {
-		of[i].now = t
-		if !h.begun {
-			of[i].before = t
+		if byParent, byOthers := h.mayBeTold(m); m.works && (byParent || byOthers) && left > 0 {
+			left--
+			m.now = trace(m.PID)
+			if !h.begun {
+				m.before = m.now
+			}
 		}
 	}
 }
@@ -185,7 +169,7 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 	case isServer, c.takes(s), c.Program == "":
 		return nil
 	case server != "":
-		if found := c.servers(server); len(found) > 0 {
+		if found := topmost(c.children, func(m *member) bool { return m.Server == server }); len(found) > 0 {
 			return found[:1]
 		}
 	}
@@ -223,25 +207,10 @@ func topmost(some []*member, is func(*member) bool) (found []*member) {
 	return found
 }
 
-// servers returns the topmost known servers below a process that are at the same depth: those of a name,
-// or with an empty name all.
-func (m *member) servers(name string) (found []*member) {
-	for generation := m.children; len(generation) > 0 && len(found) == 0; {
-		var next []*member
-		for _, m := range generation {
-			if m.Server != "" && (name == "" || m.Server == name) {
-				found = append(found, m)
-			}
-			next = append(next, m.children...)
-		}
-		generation = next
-	}
-	return found
-}
-
-// Server returns the only known server at its depth below a command that does not handle s.
+// Server returns the only one of the topmost known servers below a command that does not handle s.
 func (h *History) Server(s sig.Signal) (server Process, found bool) {
-	if servers := h.command.servers(""); len(servers) == 1 && !h.command.takes(s) {
+	servers := topmost(h.command.children, func(m *member) bool { return m.Server != "" })
+	if len(servers) == 1 && !h.command.takes(s) {
 		return servers[0].Process, true
 	}
 	return server, false
@@ -268,16 +237,16 @@ func (h *History) Processes() []Process { return processes(h.order, (*member).is
 func (h *History) Command() Process { return h.command.Process }
 
 // Signaled notes that lameduck has sent a process a signal of the stop.
-func (h *History) Signaled(id ID) {
+func (h *History) Signaled(p Process) {
 	h.begun = true
-	if m := h.members[id]; m != nil {
+	if m := h.members[p.id()]; m != nil {
 		m.signaled = true
 	}
 }
 
-// SignaledGroup notes that lameduck has sent a process group a signal, at a time in the unit of ID.Start.
+// SignaledGroup notes that lameduck has sent a process group a signal, at a time in the unit of Process.Start.
 func (h *History) SignaledGroup(group int, s sig.Signal, at uint64) {
-	h.group, h.groupSignal, h.groupAt = group, s, at
+	h.begun, h.group, h.groupSignal, h.groupAt = true, group, s, at
 }
 
 // wasSignaled reports whether lameduck has sent a process a signal of the stop, alone or with its group.
@@ -286,15 +255,20 @@ func (h *History) wasSignaled(m *member) bool {
 	return m.signaled || inGroup && !m.Ignored.Has(h.groupSignal)
 }
 
-// Left returns, of what the command has left behind, which processes are signaled now, which are at
-// work, so that lameduck waits for their end, and which are signaled when nobody is at work any more:
-// others may write to them, and they have nothing to clean up. lameduck waits until a given time at most.
+// readTime is how long what the command or the others wrote to, such as tee, has to read the rest when they have
+// ended, and to end by itself.
+const readTime = 80 * time.Millisecond
+
+// Left returns, of what the command has left behind, which processes are signaled now, and which are at
+// work, so that lameduck waits for their end, until a given time at most. When nobody is at work any more the rest
+// is signaled, which has nothing to clean up: waits reports whether it still has time to read.
 //
 // Only roots are signaled: lameduck's own children, and instead of those that ignore their signal, and
 // would neither end nor pass it on, their children. The children of roots are left to them, and become
 // roots when they end. But a root that neither handles its signal nor is a shell gets it last, after what
 // is at work below it; see Aim.
-func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
+func (h *History) Left(now, until time.Time) (signal, atWork []Process, waits bool) {
+	var last []Process
 	isOpen := func(m *member) bool { return m.present && !h.wasSignaled(m) && !h.seemsTold(m, now, until) }
 	isRoot := func(m *member) bool { return m.works || !m.Ignored.Has(m.Asks) }
 	for _, root := range topmost(h.roots, isRoot) {
@@ -314,7 +288,16 @@ func (h *History) Left(now, until time.Time) (signal, atWork, last []Process) {
 			signal = append(signal, root.Process)
 		}
 	}
-	return signal, atWork, last
+	if len(atWork) > 0 || len(last) == 0 {
+		return signal, atWork, false
+	}
+	if h.readUntil.IsZero() {
+		h.readUntil = now.Add(readTime)
+	}
+	if now.Before(h.readUntil) {
+		return signal, nil, true
+	}
+	return append(signal, last...), nil, false
 }
 
 // isLast reports whether a root waits for those at work below it, since it neither takes its signal nor is a

@@ -123,19 +123,16 @@ func (p *stage) list() (list []stop.Process) {
 	return list
 }
 
-func (p *stage) traces(pids []int) (list []stop.Trace) {
-	for _, pid := range pids {
-		a := p.all[pid-100]
-		t := stop.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
-		if a.is("listens") && a.terms == 0 {
-			t.Listeners = 1
-		}
-		if a.is("ticks") {
-			a.switches++
-		}
-		list = append(list, t)
+func (p *stage) trace(pid int) sig.Trace {
+	a := p.all[pid-100]
+	t := sig.Trace{Known: true, Idle: !a.is("ticks") && !a.pending, Switches: a.switches}
+	if a.is("listens") && a.terms == 0 {
+		t.Listeners = 1
 	}
-	return list
+	if a.is("ticks") {
+		a.switches++
+	}
+	return t
 }
 
 func (p *stage) say(format string, args ...any) {
@@ -204,7 +201,7 @@ func (p *stage) step(moment time.Duration) {
 			p.end(a)
 		case a.is("restarts") && !open && len(a.children) == 1:
 			again := &actor{words: a.children[0].words}
-			again.Process = stop.Process{ID: stop.ID{PID: 100 + len(p.all), Start: 1}, Parent: a.PID, Program: again.words[0]}
+			again.Process = stop.Process{PID: 100 + len(p.all), Start: 1, Parent: a.PID, Program: again.words[0]}
 			a.children = append(a.children, again)
 			p.all = append(p.all, again)
 		}
@@ -215,7 +212,7 @@ func (p *stage) step(moment time.Duration) {
 func (p *stage) order(processes []stop.Process) {
 	for _, to := range processes {
 		p.say("TERM %s", p.all[to.PID-100].words[0])
-		p.history.Signaled(to.ID)
+		p.history.Signaled(to)
 		p.all[to.PID-100].Stopped = false // CONT follows
 		p.term(p.all[to.PID-100])
 	}
@@ -225,7 +222,7 @@ func (p *stage) order(processes []stop.Process) {
 func (p *stage) run() {
 	const look = 250 * time.Millisecond
 	until := epoch.Add(29 * time.Second)
-	p.history = stop.NewHistory(sig.Rewrites{}, false, p.traces)
+	p.history = stop.NewHistory(sig.Rewrites{}, false, func() func(int) sig.Trace { return p.trace })
 	command := p.all[0]
 	p.history.Look(command.PID, p.list())
 	below := p.history.Aim(sig.TERM, "")
@@ -244,19 +241,19 @@ func (p *stage) run() {
 			pid = 0
 		}
 		p.history.Look(pid, p.list())
-		orders, atWork, last := p.history.Left(epoch.Add(p.now), until)
+		orders, atWork, waits := p.history.Left(epoch.Add(p.now), until)
 		switch {
-		case command.ended && len(atWork)+len(last) == 0, command.ended && len(atWork) == 0 && idle > 0:
-			p.order(last)
-			return
 		case command.ended:
 			p.order(orders)
+			if len(atWork) == 0 && !waits {
+				return
+			}
 		case !told && idle > 0:
 			told, idle = true, 0
 			p.order([]stop.Process{command.Process})
 			continue
 		}
-		if idle++; command.ended && len(atWork) > 0 || !command.ended && (told || len(p.history.Aim(sig.TERM, "")) > 0) {
+		if idle++; !command.ended && (told || len(p.history.Aim(sig.TERM, "")) > 0) {
 			idle = 0
 		}
 	}
@@ -344,8 +341,8 @@ func TestHistories(t *testing.T) {
 
 // newHistory returns a history that has looked at some processes, of which the first is the command.
 func newHistory(beside bool, list ...stop.Process) *stop.History {
-	traces := func(pids []int) []stop.Trace { return make([]stop.Trace, len(pids)) }
-	h := stop.NewHistory(sig.Rewrites{}, beside, traces)
+	tracer := func() func(int) sig.Trace { return func(int) sig.Trace { return sig.Trace{} } }
+	h := stop.NewHistory(sig.Rewrites{}, beside, tracer)
 	h.Look(list[0].PID, list)
 	return h
 }
@@ -369,7 +366,7 @@ func TestGroup(t *testing.T) {
 	}
 	list[0].Handled, list[3].Ignored, list[4].Stopped = 0, sig.SetOf(sig.INT), true
 	h := newHistory(false, list...)
-	h.Signaled(list[0].ID)
+	h.Signaled(list[0])
 	h.SignaledGroup(7, sig.INT, 10)
 	h.Look(0, list[1:])
 	orders, atWork, _ := h.Left(epoch, epoch.Add(time.Minute))
@@ -401,7 +398,7 @@ func TestInit(t *testing.T) {
 		nginx     | nginx |       |
 	`) {
 		for i, beside := range []bool{true, false} {
-			first := stop.Process{ID: stop.ID{PID: 7}, Program: cells[0]}
+			first := stop.Process{PID: 7, Program: cells[0]}
 			switch cells[0] {
 			case "dumb-init": // which has handlers that do nothing
 				first.Handled = terms
@@ -410,7 +407,7 @@ func TestInit(t *testing.T) {
 			case "tini", "catatonit", "s6-svscan":
 				first.Handled, first.Awaited = terms, terms
 			}
-			nginx := stop.Process{ID: stop.ID{PID: 8}, Parent: 7, Program: "nginx", Server: "nginx", Handled: terms}
+			nginx := stop.Process{PID: 8, Parent: 7, Program: "nginx", Server: "nginx", Handled: terms}
 			h := newHistory(beside, first, nginx)
 			got := ""
 			for _, p := range h.Aim(sig.TERM, cells[1]) {
@@ -426,10 +423,10 @@ func TestInit(t *testing.T) {
 // TestBadTrees: whatever two looks show, and of however many processes, each look has an answer.
 func TestBadTrees(t *testing.T) {
 	process := func(pid, parent int) stop.Process {
-		return stop.Process{ID: stop.ID{PID: pid}, Parent: parent, Handled: sig.SetOf(sig.TERM)}
+		return stop.Process{PID: pid, Parent: parent, Handled: sig.SetOf(sig.TERM)}
 	}
 	h := newHistory(false, process(2, 1), process(3, 2), process(4, 3))
-	h.Signaled(stop.ID{PID: 2})
+	h.Signaled(stop.Process{PID: 2})
 	for _, list := range [][]stop.Process{
 		{process(4, 1), process(3, 4)}, // the parent's parent is its child
 		{process(3, 4), process(4, 3)}, // each is the other's

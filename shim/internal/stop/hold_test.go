@@ -2,7 +2,6 @@ package stop_test
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,16 +61,16 @@ func tickUntil(t *testing.T, m *stop.Machine, end time.Time) {
 func TestBeside(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# flags besides --until=quiet --grace-period=30 | events | what happens
-		                      | 4s sample met | report end, exit 0
-		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; ; look, report late, exit 0
-		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s none-at-work; 6s tick; 7s tick | send QUIT; ; look; ; ; report late, exit 0
-		--preset=nginx        | 4s sample met; 4s sent-below; 28s none-at-work; 29s tick | send QUIT; ; ; report late, exit 0
-		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s none-at-work; 9s tick; 9s sent-below; 10s none-at-work; 12s tick | send USR1; ; ; send TERM; ; ; report late, exit 0
+		                      | 4s sample met | report end
+		--preset=nginx        | 4s sample met; 4s sent-below; 29s tick | send QUIT; ; look, report late
+		--preset=nginx        | 4s sample met; 4s sent-below; 4.25s tick; 5s none-at-work; 6s tick; 7s tick | send QUIT; ; look; ; ; report late
+		--preset=nginx        | 4s sample met; 4s sent-below; 28s none-at-work; 29s tick | send QUIT; ; ; report late
+		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s sent-below; 5s none-at-work; 9s tick; 9s sent-below; 10s none-at-work; 12s tick | send USR1; ; ; send TERM; ; ; report late
 		--stop-schedule=USR1/5s/TERM | 4s sample met; 4s refused USR1; 9s tick | send USR1; ; send TERM
-		--preset=nginx        | 4s sample met; 4s refused QUIT | send QUIT; report end, exit 0
-		--preset=nginx        | 2s TERM       | report end, exit 0
-		--preset=nginx        | 2s INT        | report end, exit 0
-		--preset=nginx        | 4s sample met; 4s sent-below; 6s TERM | send QUIT; ; report late, exit 0
+		--preset=nginx        | 4s sample met; 4s refused QUIT | send QUIT; report end
+		--preset=nginx        | 2s TERM       | report end
+		--preset=nginx        | 2s INT        | report end
+		--preset=nginx        | 4s sample met; 4s sent-below; 6s TERM | send QUIT; ; report late
 	`) {
 		m := newMachine(t, "hook --until=quiet --grace-period=30s "+cells[0])
 		m.Handle(epoch, script.ParseEvent("hold"))
@@ -106,15 +105,20 @@ func TestLooks(t *testing.T) {
 		t.Errorf("the last look at those below came after %v", last.Sub(epoch))
 	}
 
+	tee := stop.Process{PID: 8, Program: "tee"}
+	history := newHistory(false, stop.Process{PID: 7}, tee)
 	left := newMachine(t, "--grace-period=10s")
 	left.Handle(epoch, script.ParseEvent("TERM"))
 	left.Handle(epoch, script.ParseEvent("exit 0"))
-	var got []int
 	for _, after := range []time.Duration{0, 0, 79 * time.Millisecond, 80 * time.Millisecond} {
-		actions := left.Handle(epoch.Add(after), stop.Event{Kind: stop.NoneAtWork, Waiting: true})
-		got = append(got, len(actions))
-	}
-	if !slices.Equal(got, []int{0, 0, 0, 2}) { // SignalLast and Exit
-		t.Errorf("%v actions when nobody is at work", got)
+		now := epoch.Add(after)
+		history.Look(0, []stop.Process{tee})
+		orders, _, waits := history.Left(now, epoch.Add(time.Minute))
+		left.Handle(now, stop.Event{Kind: stop.NoneAtWork, Waiting: waits})
+		at, _ := left.Deadline()
+		isOver := after == 80*time.Millisecond
+		if waits == isOver || len(orders) == 1 != isOver || (left.State() == stop.Gone) != isOver || at.IsZero() != isOver {
+			t.Errorf("after %v: %v, waits: %v, %v until %v", after, orders, waits, left.State(), at)
+		}
 	}
 }

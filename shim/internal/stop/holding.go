@@ -43,7 +43,7 @@ func (m *Machine) onSample(e Event) {
 	if m.Searching() && !e.Stale {
 		m.record.Lull.InFlight = e.AtRisk
 		m.record.Lull.Found = e.AtRisk == 0
-		if e.AtRisk == 0 {
+		if m.record.Lull.Found {
 			m.endHold(m.searchFor)
 		}
 	}
@@ -55,9 +55,8 @@ func (m *Machine) checkGate() {
 	held := m.now.Sub(m.record.TriggeredAt)
 	waiting := m.sample.Waiting || m.awaits(onStopKill)
 	why := gate.endReason(m.sample.Traffic, held, waiting)
-	atMax := gate.endReasonAtMax(m.sample.Traffic)
-	nearCeiling := held >= gate.LullStart() && held < gate.Ceiling && atMax == Ceiling
-	if why == "" && !waiting && nearCeiling && m.mayFindLull() {
+	isLast := held >= gate.LullStart() && gate.endReasonAtMax(m.sample.Traffic) == Ceiling
+	if why == "" && !waiting && isLast && m.mayFindLull() {
 		why = Ceiling
 	}
 	switch {

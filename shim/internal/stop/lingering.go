@@ -19,10 +19,6 @@ const (
 	// its next commands, others to end by themselves, for which an interpreter may need half a second. No preset
 	// waits longer between its steps.
 	wrapperTime = 2 * time.Second
-
-	// readTime is how long what the command or the others wrote to, such as tee, has to read the
-	// rest when they have ended, and to end by itself.
-	readTime = 80 * time.Millisecond
 )
 
 // lingerEnd returns until when lameduck lingers after the command's exit, zero if it does not: for
@@ -77,7 +73,8 @@ func (m *Machine) onOrphan() {
 // goes on: it may start them again, or sleep. A hook leaves PID 1 to the orchestrator then.
 func (m *Machine) onBelowEnded() {
 	m.cancel(look)
-	if !m.signals() || m.awaits(stepStart) {
+	isSent := m.state == Stopping || m.state == Running // where it was passed on at once
+	if !isSent || m.awaits(stepStart) {
 		return
 	}
 	if m.cfg.StopsBeside {
@@ -90,28 +87,10 @@ func (m *Machine) onBelowEnded() {
 	m.runSteps()
 }
 
-// onRestIdle signals what is left and handles no signal, at once or when it had time to read what
-// was written to it: something may be at work again then.
-func (m *Machine) onRestIdle(e Event) {
-	if e.Waiting && m.readUntil.IsZero() {
-		m.readUntil = m.now.Add(readTime)
-	}
-	if e.Waiting && m.now.Before(m.readUntil) {
-		m.due[look] = m.readUntil
-		return
-	}
-	m.do(SignalLast)
-	if m.cfg.Linger == 0 { // else there is a time for that, too
-		m.finish()
-	}
-}
-
 // endLinger leaves, perhaps after KILL for what remains.
 func (m *Machine) endLinger() {
 	if m.killsRest {
 		m.do(KillDescendants)
-	} else {
-		m.do(SignalLast)
 	}
 	m.finish()
 }

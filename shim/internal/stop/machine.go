@@ -29,7 +29,6 @@ type Config struct {
 	KillAfter           time.Duration // from the first signal of the schedule to KILL; 0: never
 	Preset              Schedule      // what a known server expects; nil: unknown
 	HealthListener      bool          // a health listener runs
-	StdinIsTerminal     bool          // WINCH then reports a new window size
 
 	StopsBeside     bool // a hook stops the command, PID 1, which it is not the parent of
 	ExitEndsCommand bool // lameduck is PID 1: the kernel kills the command at lameduck's exit
@@ -52,18 +51,13 @@ type Machine struct {
 	now     time.Time // of the event that Handle answers
 	actions []Action  // the answer so far
 
-	earlySignals  []sig.Signal // to forward when the command starts
-	warnedNotHeld sig.Set      // by WarnNotHeld
-	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
-
+	lastTrigger    Sent // the last signal that moved the sequence, for isDuplicate
 	commandStopped bool
 	sample         Event  // the latest sample of the hold
 	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
 	nextStep       int    // an index into Record.Steps
-	loopStart      int    // the first step after the last forever; 0: none so far
 
 	lookedAt  time.Time // when the processes were looked at last
-	readUntil time.Time // when what is left has had readTime; zero: it has not begun
 	killsRest bool      // the end of the linger is a KILL
 }
 
@@ -80,7 +74,7 @@ const (
 	deadlines  // their number
 )
 
-// New returns a machine whose command has not been started.
+// New returns a machine whose command runs.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
 // State returns the current state.
@@ -127,21 +121,16 @@ func (m *Machine) Replan(cfg Config) {
 // Handle returns the actions, in order, for an event at time now.
 func (m *Machine) Handle(now time.Time, e Event) []Action {
 	m.now, m.actions = now, nil
-	if m.state != Gone {
-		m.answer(e)
+	if m.state == Gone {
+		return nil
 	}
-	return m.actions
-}
-
-func (m *Machine) answer(e Event) {
 	switch e.Kind {
-	case CommandStarted:
-		if m.state != Starting {
-			return
-		}
-		m.state = Running
-		for _, s := range m.earlySignals {
-			m.doWith(Forward, s)
+	case PreStop:
+		if m.state == Running {
+			if m.cfg.StopsBeside {
+				m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
+			}
+			m.beginHold()
 		}
 	case SignalArrived:
 		m.onSignal(e)
@@ -155,19 +144,20 @@ func (m *Machine) answer(e Event) {
 	case OrphanReaped:
 		m.onOrphan()
 	case NoneAtWork:
-		if m.state == Lingering {
-			m.onRestIdle(e)
-		} else {
+		switch {
+		case m.state != Lingering:
 			m.onBelowEnded()
+		case e.Waiting:
+			m.wait(look, readTime)
+		case m.cfg.Linger == 0: // else there is a time for what was signaled last, too
+			m.finish()
 		}
 	case NoChildren:
 		if m.state == Lingering {
 			m.finish()
 		}
 	case SentBelow:
-		if m.signals() {
-			m.wait(look, lookInterval)
-		}
+		m.wait(look, lookInterval)
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
@@ -177,21 +167,11 @@ func (m *Machine) answer(e Event) {
 		}
 	case Refused:
 		m.onRefused(e.Signal)
-	case PreStop:
-		if m.state != Starting {
-			return
-		}
-		if m.cfg.StopsBeside {
-			m.record.Steps = m.cfg.ScheduleFor(sig.TERM)
-		}
-		m.beginHold()
 	default:
 		m.onTick()
 	}
+	return m.actions
 }
-
-// signals reports whether signals of a stop are sent: also in state Running, where they are passed on at once.
-func (m *Machine) signals() bool { return m.state == Running || m.state == Stopping }
 
 // do adds an action about no signal in particular.
 func (m *Machine) do(v Verb) { m.doWith(v, 0) }
@@ -200,46 +180,39 @@ func (m *Machine) doWith(v Verb, s sig.Signal) {
 	m.actions = append(m.actions, Action{Verb: v, Signal: s})
 }
 
-// onSignal handles an arriving signal: one that triggers something, or one to forward.
-// Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
-// nothing. Before the start, a stop signal prevents the start, and others wait for it.
+// onSignal forwards an arriving signal, or moves the sequence on. Without a sequence, each stop signal is
+// forwarded at once. Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
+// nothing.
 func (m *Machine) onSignal(e Event) {
 	s := e.Signal
 	to, _ := m.cfg.Rewrites.Of(s)
-	isStop := m.cfg.StopSignals.Has(s)
-	switch {
-	case to == 0:
-	case m.state == Starting && isStop:
-		m.record.Exit = e
-		m.doWith(NoteBeforeStart, s)
-		m.exit()
-	case m.state == Starting:
-		m.earlySignals = append(m.earlySignals, to)
-	case m.isDuplicate(s):
-	case isStop || m.state == Holding && s == sig.INT:
-		m.lastTrigger = Sent{s, m.now}
-		m.onTrigger(s, to)
-	case m.state != Lingering: // the command has not exited
-		m.warnNotHeld(e, to)
-		m.forward(s, to)
+	moves := m.cfg.StopSignals.Has(s) || m.state == Holding && s == sig.INT
+	if to == 0 || m.isDuplicate(s) {
+		return
 	}
-}
-
-// onTrigger moves the sequence on at signal s, which is rewritten as to. Without a sequence,
-// each stop signal is forwarded at once.
-func (m *Machine) onTrigger(s, to sig.Signal) {
+	if moves {
+		m.lastTrigger = Sent{s, m.now}
+		if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
+			m.do(StopHealth)
+		}
+	}
 	switch {
+	case !moves && m.state == Lingering: // the command has exited
+	case !moves:
+		m.warnNotHeld(e, to)
+		if m.cfg.JobControl && s == sig.CONT { // a shell that continues the job hands lameduck the terminal
+			m.do(GiveTerminal)
+		}
+		m.doWith(Forward, to)
 	case m.state == Lingering:
 		m.endLinger()
 	case !m.cfg.RunsSequence():
-		m.stopHealth()
 		m.record.PassedAt = m.now
 		m.doWith(Send, to)
 		m.doWith(NoteForwardedAtOnce, s)
 	case m.state == Running:
 		m.record.Trigger = s
 		m.record.Steps = m.cfg.ScheduleFor(s)
-		m.stopHealth()
 		m.beginHold()
 	case m.state == Holding && s == sig.INT:
 		m.endHold(Interrupt)
@@ -255,13 +228,6 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 // RunsSequence reports whether a stop does more than forward the stop signal.
 func (c *Config) RunsSequence() bool { return c.Gate.Holds() || c.SequenceWithoutHold }
 
-// stopHealth does StopHealth at the first stop signal.
-func (m *Machine) stopHealth() {
-	if m.cfg.HealthListener && m.record.SignaledAt().IsZero() {
-		m.do(StopHealth)
-	}
-}
-
 // isDuplicate reports whether s arrived within dedupWindow of lastTrigger, and is a
 // stop signal or the same signal. Without a sequence, repeated signals pass.
 func (m *Machine) isDuplicate(s sig.Signal) bool {
@@ -270,19 +236,10 @@ func (m *Machine) isDuplicate(s sig.Signal) bool {
 	return sequence && recent && (m.cfg.StopSignals.Has(s) || s == m.lastTrigger.Signal)
 }
 
-// forward forwards a signal. A shell that continues lameduck's job hands the terminal
-// to lameduck, but the command needs the terminal.
-func (m *Machine) forward(s, to sig.Signal) {
-	if m.cfg.JobControl && s == sig.CONT {
-		m.do(GiveTerminal)
-	}
-	m.doWith(Forward, to)
-}
-
 // onStopOrContinue notes that the command was stopped or continued. A shell that
 // started lameduck expects the whole job to stop.
 func (m *Machine) onStopOrContinue(e Event) {
-	if m.state == Starting || m.state == Lingering {
+	if m.state == Lingering {
 		return // the command does not run
 	}
 	m.commandStopped = e.Kind == CommandStopped

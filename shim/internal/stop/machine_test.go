@@ -21,12 +21,12 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// readPlan returns the plan of flags, and of the words hook and terminal; nil for flags that
-// contradict each other.
+// readPlan returns the plan of flags, and of the word hook; nil for flags that contradict
+// each other.
 func readPlan(t *testing.T, words []string) *plan.Plan {
 	t.Helper()
 	place := plan.Place{
-		Hook: slices.Contains(words, "hook"), Terminal: slices.Contains(words, "terminal"),
+		Hook:        slices.Contains(words, "hook"),
 		Uncatchable: func(sig.Signal) string { return "" },
 	}
 	given := flags.Read(t, words)
@@ -34,14 +34,10 @@ func readPlan(t *testing.T, words []string) *plan.Plan {
 	return p
 }
 
-// newMachine returns a machine with the flags, whose command has started.
+// newMachine returns a machine with the flags.
 func newMachine(t *testing.T, text string) *stop.Machine {
 	t.Helper()
-	m := stop.New(readPlan(t, strings.Fields(text)).Stop)
-	if !strings.HasPrefix(text, "hook") {
-		m.Handle(epoch, script.ParseEvent("started"))
-	}
-	return m
+	return stop.New(readPlan(t, strings.Fields(text)).Stop)
 }
 
 // machineIn returns a machine in the given state, reached by the usual events, and the time of
@@ -50,7 +46,7 @@ func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
 	m := stop.New(readPlan(t, strings.Fields(
 		"--delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s --stop-schedule=USR1/5s/QUIT")).Stop)
 	now := epoch
-	for _, text := range []string{"started", "TERM", "tick", "exit 0", "childless"}[:state] {
+	for _, text := range []string{"TERM", "tick", "exit 0", "childless"}[:state] {
 		if text == "tick" {
 			now = now.Add(2 * time.Second)
 		}
@@ -61,7 +57,7 @@ func machineIn(t *testing.T, state stop.State) (*stop.Machine, time.Time) {
 
 // tableEvents are the events of the table, each so long after the last event.
 var tableEvents = []string{
-	"0s started", "0s hold", "1s TERM", "0.999s TERM", "0.5s INT", "0s HUP", "0s WINCH", "0s CONT",
+	"0s hold", "1s TERM", "0.999s TERM", "0.5s INT", "0s HUP", "0s WINCH", "0s CONT",
 	"0s tick", "2s tick", "9s tick", "0s stopped TSTP", "0s stopped TTIN", "0s continued", "0s exit 3", "0s orphan",
 	"0s childless", "0s on-stop", "0s refused", "0s sent-below", "0s none-at-work", "0s sample met", "0s sample no_progress",
 }
@@ -110,15 +106,14 @@ func TestManySignals(t *testing.T) {
 }
 
 // TestWarnNotHeld: a signal from outside that may stop the container and begins no stop is
-// warned of, once. Other signals and other senders are not.
+// warned of. Other signals and other senders are not.
 func TestWarnNotHeld(t *testing.T) {
 	for _, cells := range tables.Rows(`
 		# flags | sent from | signals | warned of
-		--delay=1s           | outside | QUIT USR1 HUP QUIT WINCH INT PWR USR2 RTMIN+3 RTMIN+4 | QUIT USR1 WINCH INT PWR RTMIN+3
+		--delay=1s           | outside | QUIT USR1 HUP WINCH INT PWR USR2 RTMIN+3 RTMIN+4 | QUIT USR1 WINCH INT PWR RTMIN+3
 		--delay=1s --rewrite=USR1:HUP | outside | USR1 QUIT | QUIT
 		--delay=1s           | inside  | QUIT INT   |
 		--delay=1s           | outside | TERM QUIT  |
-		--delay=1s terminal  | outside | WINCH QUIT | QUIT
 		--stop-schedule=TERM | outside | QUIT       | QUIT
 		                     | outside | QUIT       |
 	`) {

@@ -6,15 +6,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// ID tells a process from a later one with the same PID.
-type ID struct {
-	PID   int
-	Start uint64
-}
-
 // Process is a process below lameduck, as one look shows it.
 type Process struct {
-	ID
+	PID           int
+	Start         uint64 // tells it from a later one with the same PID
 	Parent, Group int
 	Stopped       bool       // by a signal, and handles no other until continued
 	Program       string     // base name of its executable; "": not known
@@ -24,6 +19,14 @@ type Process struct {
 	Awaited       sig.Set    // it waits for them, without handlers
 	Ignored       sig.Set
 }
+
+// id identifies a process.
+type id struct {
+	pid   int
+	start uint64
+}
+
+func (p Process) id() id { return id{p.PID, p.Start} }
 
 // IsShell reports whether a process is a shell, which goes on with its next command when the present one has
 // ended.

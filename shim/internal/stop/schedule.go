@@ -22,8 +22,6 @@ func (s Step) String() string {
 	switch {
 	case s.Forever:
 		return "forever"
-	case s.StopSignal:
-		return "the stop signal"
 	case s.Signal == 0:
 		return s.Wait.String()
 	}
@@ -52,30 +50,15 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
-// signals yields every signal, and its time since the first one. Steps after forever count
-// once.
+// signals yields every signal up to any forever, and its time.
 func (s Schedule) signals(yield func(step Step, at time.Duration) bool) {
 	var at time.Duration
-	began := false
 	for _, step := range s {
-		switch {
-		case step.isSignal():
-			began = true
-			if !yield(step, at) {
-				return
-			}
-		case began:
-			at += step.Wait
+		at += step.Wait
+		if step.Forever || step.isSignal() && !yield(step, at) {
+			return
 		}
 	}
-}
-
-// once returns the steps before any forever.
-func (s Schedule) once() Schedule {
-	if i := slices.Index(s, Step{Forever: true}); i >= 0 {
-		return s[:i]
-	}
-	return s
 }
 
 // TimeToEnd returns the time from the first signal to the first KILL, that after a time killAfter if there
@@ -84,8 +67,8 @@ func (s Schedule) TimeToEnd(killAfter time.Duration) (end time.Duration, kills b
 	if killAfter > 0 {
 		return killAfter, true
 	}
-	for step, at := range s.once().signals {
-		end = at
+	for step, at := range s.signals {
+		end = at - s.InitialWait()
 		if step.Signal == sig.KILL {
 			return end, true
 		}
@@ -98,10 +81,10 @@ func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL
 
 // CutOffBy returns the first signal of a schedule without KILL that would be due when the
 // command is killed, kill after the first signal, and the time from the first signal until
-// step is due. Steps after forever count once: the first round must take place.
+// step is due.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	for step, at := range s.signals {
-		if at >= kill {
+		if at -= s.InitialWait(); at >= kill {
 			return step, at, true
 		}
 	}
@@ -109,11 +92,11 @@ func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, fou
 }
 
 // InitialWait returns the time before the first signal.
-func (s Schedule) InitialWait() (wait time.Duration) {
-	for _, step := range s[:max(slices.IndexFunc(s, Step.isSignal), 0)] {
-		wait += step.Wait
+func (s Schedule) InitialWait() time.Duration {
+	for _, at := range s.signals {
+		return at
 	}
-	return wait
+	return 0
 }
 
 // LoopsWithoutWait reports whether the steps after the last forever contain no wait.

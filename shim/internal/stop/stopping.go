@@ -16,14 +16,13 @@ func (m *Machine) runSteps() {
 		m.nextStep++
 		switch {
 		case step.Forever:
-			m.loopStart = m.nextStep
 		case step.Signal != 0:
 			m.sendStep(step.Signal)
 		default:
 			m.wait(stepStart, step.Wait)
 		}
-		if m.nextStep == len(steps) && m.loopStart > 0 {
-			m.nextStep = m.loopStart
+		if forever := slices.Index(steps, Step{Forever: true}); forever >= 0 && m.nextStep == len(steps) {
+			m.nextStep = forever
 		}
 	}
 }
@@ -68,7 +67,7 @@ func (m *Machine) onRefused(s sig.Signal) {
 
 // onExit ends the sequence in every state, perhaps after lingering.
 func (m *Machine) onExit(e Event) {
-	if m.state == Starting || m.state == Lingering {
+	if m.state == Lingering {
 		return // the command does not run: a child of another program
 	}
 	if m.state == Holding {
@@ -90,7 +89,7 @@ func (m *Machine) onExit(e Event) {
 	m.lookAgain()
 }
 
-// finish enters Gone and exits, with the final report if there was a stop.
+// finish enters Gone, with the final report if there was a stop.
 func (m *Machine) finish() {
 	r := &m.record
 	switch {
@@ -103,11 +102,6 @@ func (m *Machine) finish() {
 	if m.awaits(onStopKill) {
 		m.do(KillOnStop)
 	}
-	m.exit()
-}
-
-func (m *Machine) exit() {
 	m.state = Gone
 	clear(m.due[:])
-	m.actions = append(m.actions, Action{Verb: Exit, Code: m.record.ExitStatus()})
 }

@@ -173,8 +173,7 @@ var deniedSyscalls = []int{
 	unix.SYS_IOCTL, unix.SYS_LISTEN, unix.SYS_MADVISE, unix.SYS_OPENAT, unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PRCTL,
 	unix.SYS_PREAD64, unix.SYS_PRLIMIT64, unix.SYS_PWRITEV2, unix.SYS_READLINKAT, unix.SYS_RECVFROM, unix.SYS_RECVMSG,
 	unix.SYS_SCHED_GETAFFINITY, unix.SYS_SCHED_YIELD, unix.SYS_SENDTO, unix.SYS_SETPGID, unix.SYS_SETSOCKOPT,
-	unix.SYS_SOCKET, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_WAIT4,
-	unix.SYS_WAITID,
+	unix.SYS_SOCKET, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_WAITID,
 }
 
 // TestDeniedSyscalls: with any one system call denied, the stop goes on. If the call is

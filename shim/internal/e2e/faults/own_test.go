@@ -16,7 +16,7 @@ import (
 func TestOwnFaults(t *testing.T) {
 	programs := map[string][]string{"FAULTY": {buildFaulty(t)}}
 	for _, at := range []string{
-		"", "next", "started", "HUP", "forward HUP", "exit 7", "TERM", "report start", "start sampling", "sampler", "send USR1",
+		"", "next", "HUP", "forward HUP", "exit 7", "TERM", "report start", "start sampling", "sampler", "send USR1",
 		"TERM,log",
 	} {
 		said := "once"

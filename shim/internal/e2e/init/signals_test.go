@@ -14,6 +14,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
@@ -161,7 +162,10 @@ func TestQueued(t *testing.T) {
 	for s := range sig.SetOf(32, 33, sig.RTMin, sig.RTMin+1).All { // Go's runtime blocks some of these
 		b := box.Setup{}.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), box.Binary, // lameduck passes 32 and 33 only with a rewrite
 			"--log-level=debug", "-r", fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000")
-		b.Err.Wait("ing: started")
+		testutil.Eventually(t, "the command gets signals", func() bool {
+			b.Signal(sig.WINCH)
+			return b.Err.Count("ing: WINCH") > 0
+		})
 		for range sent {
 			b.Signal(s)
 		}

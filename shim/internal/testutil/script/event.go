@@ -21,7 +21,7 @@ import (
 //	                  "stale" and "waiting" (for others)
 //	refused [NAME]    the kernel refuses a signal
 //
-// and tick, started, childless, hold, on-stop, sent-below and none-at-work.
+// and tick, childless, hold, on-stop, sent-below and none-at-work.
 func ParseEvent(text string) (e stop.Event) {
 	word, rest, _ := strings.Cut(text, " ")
 	e.Kind = stop.SignalArrived
