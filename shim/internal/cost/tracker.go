@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/ledger"
@@ -158,7 +159,7 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 	case ledger.Closed:
 		return t.addClosed(c)
 	case ledger.Lost:
-		if last := c.LastOpen(); c.Side != ledger.Ignored && c.Accepted {
+		if last := cmp.Or(c.Was, &c.Socket); c.Side != ledger.Ignored && c.Accepted {
 			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), c.Seen)
 		}
 	}

@@ -34,15 +34,6 @@ const (
 	Lost                // has been missing for Config.LostAfter: taken for closed
 )
 
-// Activity is when the latest connection came, and when the latest byte moved; 0: never.
-type Activity struct{ Opened, Moved Moment }
-
-// Add adds other activity.
-func (a *Activity) Add(b Activity) {
-	a.Opened = max(a.Opened, b.Opened)
-	a.Moved = max(a.Moved, b.Moved)
-}
-
 // Conn is a connection as the latest sample or the event of its end has shown the socket. A
 // connection that is shown, and has ended before the sample does, is in the sample twice: first
 // as it was shown.
@@ -51,7 +42,6 @@ type Conn struct {
 	tcp.Socket             // in the state tcp.Close if Closed
 	Was        *tcp.Socket // the latest that was open; nil as long as the connection is
 	Side       Side
-	First      bool   // no earlier sample has shown the connection
 	New        bool   // came after the trigger
 	Seen       Moment // the latest sample that shows the connection; 0: none
 	Listed     Moment // the latest sample that shows it, or what the kernel keeps of it
@@ -70,7 +60,8 @@ type Conn struct {
 	Accepted   bool          // by the program
 	Served     bool          // the program has read or sent a byte since the sample before
 	Unseen     bool          // bytes may have moved that the source does not show
-	Activity                 // Opened is when the first byte came, 0 if the connection is not New
+	Opened     Moment        // when the first byte came; 0: none has, or the connection is not New
+	Moved      Moment        // when the latest byte moved; 0: none has
 	SendsSince Moment        // the first byte sent after the last one received, as samples show; 0: none
 	sendPause  time.Duration // the longest pause since then between bytes sent, as samples show
 	paused     time.Duration // of minPause or more between bytes received, as long as none was sent
@@ -93,8 +84,9 @@ type decision struct{ isMade, isOwn bool }
 
 // Before is what the sample before showed of a connection.
 type Before struct {
-	Activity
-	Seen     Moment
+	Opened   Moment
+	Moved    Moment
+	Seen     Moment // 0: no earlier sample has shown the connection
 	Accepted bool
 	Open     bool // see IsOpen
 	AtServer RequestState
@@ -110,14 +102,6 @@ type Data struct {
 // for the response.
 func IsOpen(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
 
-// LastOpen returns the socket as it was the latest time that it was open.
-func (c *Conn) LastOpen() *tcp.Socket {
-	if c.Was != nil {
-		return c.Was
-	}
-	return &c.Socket
-}
-
 // counters returns the bytes received and sent, as s shows them. Bytes sent again do not count.
 func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 	return max(c.Received, s.Info.Received), max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
@@ -125,7 +109,7 @@ func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 
 // update compares s with the connection as it was before, and remembers s.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{c.Activity, c.Seen, c.Accepted, IsOpen(&c.Socket), c.AtServer}
+	c.Before = Before{c.Opened, c.Moved, c.Seen, c.Accepted, IsOpen(&c.Socket), c.AtServer}
 	received, sent := c.counters(s)
 	c.In = Data{received - c.Received, s.Info.Segments - c.Info.Segments}
 	c.Out = Data{sent - c.Sent, s.Info.SentSegments - c.Info.SentSegments}

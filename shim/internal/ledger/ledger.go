@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"hash/maphash"
 	"net/netip"
 	"slices"
@@ -25,8 +26,7 @@ type Ledger struct {
 	conns  map[uint64]*Conn // by identity
 	shown  int              // of conns, in the sample, and not closed since
 
-	isNewSource    bool // for the next sample
-	lacksPingPong  bool // a connection has no valid pingPong
+	lacking        map[uint64]*Conn // those in the sample that need their pingPong, by ConnKey
 	pingPongReadAt time.Time
 }
 
@@ -40,8 +40,7 @@ type Sample struct {
 	Others   []Other
 	Usual    Usual
 
-	NewSource bool // the sample is the first of another source
-	Baseline  bool // connections that are First are older than the trigger, or not known to be new
+	Baseline bool // of a source no sample is known: connections may be older than the trigger
 	Rest
 }
 
@@ -84,7 +83,7 @@ func (s *Sample) Time(m Moment) time.Time {
 // New returns an empty Ledger.
 func New(cfg Config) *Ledger {
 	return &Ledger{
-		cfg: cfg, conns: map[uint64]*Conn{},
+		cfg: cfg, conns: map[uint64]*Conn{}, lacking: map[uint64]*Conn{},
 		sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}, Baseline: true, Rest: Rest{Incomplete: true}},
 	}
 }
@@ -95,19 +94,18 @@ func (l *Ledger) Begin(now time.Time) {
 	y.Previous = y.Now
 	y.At = now
 	y.Now = y.Moment(now)
-	y.NewSource = l.isNewSource
-	l.isNewSource = false
-	y.Baseline = y.NewSource || y.Baseline && y.Incomplete
+	y.Baseline = y.Baseline && y.Incomplete
 	y.Conns = y.Conns[:0]
 	y.Others = y.Others[:0]
 	l.shown = 0
+	clear(l.lacking)
 }
 
 // ChangeSource makes the next sample one of another source, which may identify connections
 // differently: those of former samples are known by their ends. A request that is in flight may
 // still be when the next source shows none.
 func (l *Ledger) ChangeSource() {
-	l.isNewSource = true
+	l.sample.Baseline, l.sample.Incomplete = true, true
 	former := l.conns
 	l.conns = map[uint64]*Conn{}
 	for _, c := range former {
@@ -152,18 +150,13 @@ func (l *Ledger) take(s *tcp.Socket) *Conn {
 	c := l.conns[id]
 	if c == nil { // perhaps of a source without cookies
 		ends := ConnKey(s.Local, s.Remote)
-		if c = l.conns[ends]; c != nil {
-			delete(l.conns, ends)
-			l.conns[id] = c
-		}
+		c = cmp.Or(l.conns[ends], &Conn{})
+		delete(l.conns, ends)
+		l.conns[id] = c
 	}
-	if c == nil || c.Fate >= Closed {
-		next := &Conn{}
-		if c != nil {
-			next.decision = c.decision
-		}
-		l.conns[id] = next
-		return next
+	if c.Fate >= Closed {
+		c = &Conn{decision: c.decision}
+		l.conns[id] = c
 	}
 	return c
 }
@@ -179,8 +172,7 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 		l.shown++
 	}
 	c.Listed = y.Now
-	c.First = c.Seen == 0
-	if c.First {
+	if c.Seen == 0 {
 		c.New = !y.Baseline
 	}
 	l.setPingPong(c, s)
@@ -222,8 +214,7 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 		l.conns[identity(s)] = c
 		l.shown--
 	}
-	c.First = c.Seen == 0
-	c.New = c.New || c.First
+	c.New = c.New || c.Seen == 0
 	c.Ended = y.Moment(at)
 	c.update(s, c.Ended)
 	c.Fate = Closed
@@ -271,9 +262,9 @@ func (c *Conn) miss(now Moment, lostAfter time.Duration) {
 	if c.missedAt <= c.Seen {
 		c.missedAt = now
 	}
-	c.First, c.Served = false, false
 	c.Fate = Missing
-	c.Before.Opened = c.Opened
+	c.Served = false
+	c.Before.Seen, c.Before.Opened = c.Seen, c.Opened
 	if now-c.missedAt < lostAfter {
 		return
 	}

@@ -22,8 +22,7 @@ import (
 type pingPong uint8
 
 const (
-	notNeeded pingPong = iota
-	notRead
+	notRead pingPong = iota // or not needed
 	isOff
 	isOn
 )
@@ -41,16 +40,15 @@ func needsPingPong(s *tcp.Socket) bool {
 // setPingPong sets s.Info.PingPong. What was read counts as long as every sample needs it, and the
 // connection's byte counters are unchanged.
 func (l *Ledger) setPingPong(c *Conn, s *tcp.Socket) {
-	if !needsPingPong(s) {
-		c.pingPong = notNeeded
-		return
-	}
 	isSame := c.Seen == l.sample.Previous && s.Info.Received == c.Info.Received && s.Info.Sent == c.Info.Sent
-	if !isSame || c.pingPong == notNeeded {
+	isNeeded := needsPingPong(s)
+	if !isNeeded || !isSame {
 		c.pingPong = notRead
 	}
-	l.lacksPingPong = l.lacksPingPong || c.pingPong == notRead
-	s.Info.PingPong = c.pingPong == isOn
+	if isNeeded && c.pingPong == notRead {
+		l.lacking[ConnKey(s.Local, s.Remote)] = c
+	}
+	s.Info.PingPong = s.Info.PingPong || c.pingPong == isOn
 }
 
 // PingPong returns a function that is to be called, before the next sample, with each connection
@@ -58,19 +56,12 @@ func (l *Ledger) setPingPong(c *Conn, s *tcp.Socket) {
 // the table cannot be read, the connections count as in flight, so the hold goes on: the safe
 // side.
 func (l *Ledger) PingPong(now time.Time) (note func(local, remote netip.AddrPort, inPingPong bool)) {
-	if !l.lacksPingPong || now.Sub(l.pingPongReadAt) < pingPongInterval {
+	if len(l.lacking) == 0 || now.Sub(l.pingPongReadAt) < pingPongInterval {
 		return nil
 	}
-	l.lacksPingPong = false
 	l.pingPongReadAt = now
-	lacking := map[uint64]*Conn{}
-	for _, c := range l.conns {
-		if c.pingPong == notRead {
-			lacking[ConnKey(c.Local, c.Remote)] = c
-		}
-	}
 	return func(local, remote netip.AddrPort, inPingPong bool) {
-		switch c := lacking[ConnKey(local, remote)]; {
+		switch c := l.lacking[ConnKey(local, remote)]; {
 		case c == nil:
 		case inPingPong:
 			c.pingPong = isOn

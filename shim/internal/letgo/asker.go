@@ -120,7 +120,7 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 			continue
 		}
 		peer := c.Remote.Addr()
-		if p := a.clients[peer]; c.First && c.New && p != nil && p.away > 0 {
+		if p := a.clients[peer]; c.New && c.Before.Seen == 0 && p != nil && p.away > 0 {
 			p.noteBack()
 			a.figures.CameBack++
 			if peer.IsLoopback() {

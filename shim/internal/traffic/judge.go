@@ -70,7 +70,7 @@ func (f *fold) addConn(c *ledger.Conn) {
 	case ledger.Closed:
 		f.addClosed(c)
 	case ledger.Missing: // that may be activity
-		f.addActivity(c, activity{Opened: c.Opened, Moved: now})
+		f.counted.add(activityOf(c, now))
 	case ledger.Lost:
 		f.forget(c, c.Opened)
 		f.progressAt = now // perhaps
@@ -80,7 +80,7 @@ func (f *fold) addConn(c *ledger.Conn) {
 // countNew counts a connection that has come, and notes its first bytes.
 func (t *Tracker) countNew(c *ledger.Conn) {
 	a := &t.arrivals
-	if c.First && c.New {
+	if c.New && c.Before.Seen == 0 {
 		a.shown++
 		a.count(cmp.Or(c.Ended, t.sockets.Now)-trigger, a.shown)
 	}
@@ -116,10 +116,9 @@ func (t *Tracker) addClosed(c *ledger.Conn) {
 func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	switch {
 	case c.Shut || c.Notified:
-		t.closed.Add(activity{Opened: c.Opened})
-		t.shut = max(t.shut, c.Moved)
+		t.closed.add(activity{opened: c.Opened, shut: c.Moved})
 	case c.Opened == 0 || t.sockets.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
-		t.closed.Add(c.Activity)
+		t.closed.add(activityOf(c, c.Moved))
 	default:
 		t.addToSeries(c, came)
 	}
@@ -144,12 +143,12 @@ func (f *fold) finish(shutSilence time.Duration) {
 		waiting = f.waiting(0, 1)
 	}
 	others := f.addSeries()
-	f.conclude(others.Opened, shutSilence)
-	f.counted.Moved = max(f.counted.Moved, f.shutAt)
-	f.LastNew = f.sockets.Time(f.counted.Opened)
-	f.LastByte = f.sockets.Time(f.counted.Moved)
-	f.LastOther = f.sockets.Time(others.Opened)
-	f.LastUse = f.sockets.Time(others.Moved)
+	f.conclude(others.opened, shutSilence)
+	f.counted.moved = max(f.counted.moved, f.counted.shut)
+	f.LastNew = f.sockets.Time(f.counted.opened)
+	f.LastByte = f.sockets.Time(f.counted.moved)
+	f.LastOther = f.sockets.Time(others.opened)
+	f.LastUse = f.sockets.Time(others.moved)
 	f.Cause = f.cause(waiting)
 	f.More = f.latest.More
 	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
@@ -191,27 +190,27 @@ func (f *fold) addUnseen() {
 	a := &f.arrivals
 	rest := &f.sockets.Rest
 	now := f.sockets.Now
-	if f.sockets.NewSource { // connections may have come between the last sample of the former source and now
+	if f.sockets.Baseline && f.sockets.Previous != 0 { // connections may have come since the former source's last sample
 		f.queuedAt = now
 	}
 	if !rest.MissedAt.IsZero() {
 		f.markActive(f.sockets.Moment(rest.MissedAt))
 	}
 	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
-		f.counted.Add(both(now))
+		f.counted.add(both(now))
 	}
 	if rest.Accepted > 0 {
 		f.markActive(now)
 		a.count(now-trigger, rest.Accepted)
 	}
 	if rest.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
-		f.closed.Add(activity{Moved: now})
+		f.closed.add(activity{moved: now})
 	}
 }
 
 // markActive notes activity whose connection is not known yet.
 func (t *Tracker) markActive(at moment) {
-	t.closed.Add(both(at))
+	t.closed.add(both(at))
 	t.arrivals.crowded = max(t.arrivals.crowded, at)
 }
 
@@ -227,14 +226,13 @@ func (f *fold) addSeries() (others activity) {
 	if n > maxProbes && f.cfg.Probes == IgnoreProbesPatiently {
 		f.cfg.Probes = CountProbes
 	}
-	f.counted.Add(f.closed)
-	f.shutAt = max(f.shutAt, f.shut)
+	f.counted.add(f.closed)
 	others = f.counted
 	for _, found := range f.probes {
 		latest, _ := found.counted(f.cfg.Probes, f.cfg.QuietFor)
 		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
-		f.counted.Add(latest)
-		others.Add(other)
+		f.counted.add(latest)
+		others.add(other)
 	}
 	return others
 }

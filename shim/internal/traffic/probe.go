@@ -64,7 +64,7 @@ func (s *series) add(a activity, at moment) {
 		latest, r.last = r.last, latest
 	}
 	s.count++
-	s.all.Add(a) // the last to end need not be the last to come
+	s.all.add(a) // the last to end need not be the last to come
 }
 
 // period returns the period of the first rhythm that is regular, 0 without one, or without a series.

@@ -46,8 +46,7 @@ type Tracker struct {
 	streamed moment // the latest sample with a response that streams
 
 	// Connections that have closed, by forget, or were never shown, by addUnseen.
-	closed activity            // without the next two
-	shut   moment              // when a byte moved last on those that were shut
+	closed activity            // without the next
 	probes map[Pattern]*series // those that may be health probes, by key
 
 	// The connections with the latest activity that counts, by noteActivity; nil: none.
@@ -139,7 +138,7 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		if len(t.probes) >= maxProbeKeys {
 			for key, other := range t.probes {
 				if other.period() == 0 { // without a rhythm, a series is traffic
-					t.closed.Add(other.all)
+					t.closed.add(other.all)
 					delete(t.probes, key)
 				}
 			}
@@ -147,6 +146,6 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		found = &series{}
 		t.probes[keyOf(c)] = found
 	}
-	found.add(c.Activity, came)
+	found.add(activityOf(c, c.Moved), came)
 	found.steady = found.steady || t.leavesOut(found)
 }

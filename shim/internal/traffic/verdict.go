@@ -11,8 +11,7 @@ import (
 type fold struct {
 	*Tracker
 	Sample
-	counted activity // without probes that are left out, and without bytes on connections that were shut
-	shutAt  moment   // when a byte moved on those last
+	counted activity // without probes that are left out
 
 	listens bool // a listener
 	wanted  int  // connections in accept queues that have sent something or are not shown
@@ -27,15 +26,6 @@ type fold struct {
 	unread bool         // bytes wait to be read by the program
 }
 
-// addActivity adds the activity on a connection.
-func (f *fold) addActivity(c *ledger.Conn, a activity) {
-	if c.Shut {
-		f.shutAt = max(f.shutAt, a.Moved)
-		a.Moved = 0
-	}
-	f.counted.Add(a)
-}
-
 // stuckAfter is how long connections may wait to be accepted, or requests to be read,
 // without any progress of the program.
 const stuckAfter = 10 * time.Second
@@ -48,11 +38,11 @@ const KeptFor = 8
 // conclude completes the verdict.
 func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	latest := f.counted
-	latest.Add(both(f.queuedAt))
+	latest.add(both(f.queuedAt))
 	v := &f.Verdict
 	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
-	v.Settled = f.silentSince(latest.Opened) && f.sockets.Now >= f.comeBackUntil()
-	v.Quiet = v.Settled && f.silentSince(latest.Moved) && f.silence(f.shutAt) >= shutSilence && f.InFlight == 0
+	v.Settled = f.silentSince(latest.opened) && f.sockets.Now >= f.comeBackUntil()
+	v.Quiet = v.Settled && f.silentSince(latest.moved) && f.silence(latest.shut) >= shutSilence && f.InFlight == 0
 	v.Drained = v.Quiet && f.lasting.Connections == 0 && !f.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
 	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
@@ -60,14 +50,14 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	newest := max(f.arrivals.crowded, f.queuedAt)
 	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(newest) >= KeptFor*f.cfg.QuietFor &&
 		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
-	v.Active = f.recent(max(latest.Opened, latest.Moved, f.shutAt)) || f.InFlight > 0
+	v.Active = f.recent(max(latest.opened, latest.moved, latest.shut)) || f.InFlight > 0
 	v.NoSockets = !f.listens && f.Open == 0 && f.InFlight == 0
 	v.Stuck = !f.served && f.sockets.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
 // count adds an open connection.
 func (f *fold) count(c *ledger.Conn) {
-	f.addActivity(c, c.Activity)
+	f.counted.add(activityOf(c, c.Moved))
 	isGone := ledger.PeerGone(&c.Socket)
 	switch {
 	case c.Accepted:
