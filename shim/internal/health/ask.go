@@ -45,7 +45,7 @@ func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 		var stat unix.Stat_t
 		if unix.Stat(r.Path[:end], &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
 			path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-			return newTalk(&unix.SockaddrUnix{Name: r.Path[:end]}, requestOf(r, path)).exchange(deadline)
+			return newTalk(requestOf(r, path), unix.AF_UNIX, &unix.SockaddrUnix{Name: r.Path[:end]}).exchange(deadline)
 		}
 	}
 	return 0, unix.ECONNREFUSED

@@ -142,6 +142,6 @@ func TestScarce(t *testing.T) {
 	limit(was.Cur)
 	wantReset(t, silent)
 	io.WriteString(next, request)
-	l.pollUntil(t, "the answer is sent", func() bool { return l.clients[0].answered })
+	l.pollUntil(t, "the answer is sent", func() bool { return l.clients[0].last == theListener })
 	wantText(t, next, ok)
 }

@@ -12,26 +12,20 @@ import (
 // of the next client, and the client's check is a second late.
 const backlog = 4096
 
-// newSocket returns a non-blocking socket for an address, closed on exec. Over TCP it sends
-// without delay, and so do the connections that it accepts.
-func newSocket(at unix.Sockaddr) (fd int, err error) {
-	family := unix.AF_UNIX
-	switch at.(type) {
-	case *unix.SockaddrInet4:
-		family = unix.AF_INET
-	case *unix.SockaddrInet6:
-		family = unix.AF_INET6
-	}
+// newSocket returns a non-blocking socket, closed on exec. Over TCP it sends without delay, and so
+// do the connections that it accepts.
+func newSocket(family int) (fd int, err error) {
 	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	return fd, err
 }
 
-func sockaddr(a netip.AddrPort) unix.Sockaddr {
+// sockaddr returns an address for the kernel, and its family.
+func sockaddr(a netip.AddrPort) (family int, at unix.Sockaddr) {
 	if a.Addr().Is4() {
-		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
+		return unix.AF_INET, &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
 	}
-	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
+	return unix.AF_INET6, &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
 // localAddress returns the address of a TCP socket.
@@ -53,13 +47,14 @@ func addrPort(at unix.Sockaddr) netip.AddrPort {
 
 // bind returns a socket bound to an address. On [::] it accepts IPv4, too.
 func bind(at netip.AddrPort) (fd int, err error) {
-	fd, err = newSocket(sockaddr(at))
+	family, addr := sockaddr(at)
+	fd, err = newSocket(family)
 	if err != nil {
 		return -1, err
 	}
 	unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails on IPv4
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	err = unix.Bind(fd, sockaddr(at))
+	err = unix.Bind(fd, addr)
 	if err != nil {
 		unix.Close(fd)
 		fd = -1

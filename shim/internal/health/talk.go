@@ -18,25 +18,27 @@ type Talk struct {
 }
 
 // open makes a socket, for connect.
-func (t *Talk) open(to unix.Sockaddr) {
+func (t *Talk) open(family int, to unix.Sockaddr) {
 	t.to = to
-	t.FD, t.failed = newSocket(to)
+	t.FD, t.failed = newSocket(family)
 }
 
 // newTalk begins to send a request.
-func newTalk(to unix.Sockaddr, request string) *Talk {
+func newTalk(request string, family int, to unix.Sockaddr) *Talk {
 	t := &Talk{up: flow{buf: []byte(request), end: len(request)}, down: flow{buf: make([]byte, bufferLen)}}
-	t.open(to)
+	t.open(family, to)
 	return t
 }
 
 // Talk begins to send a request to an address, from another one if that is valid. What cannot even begin
 // fails with the first Step.
 func (p *Conns) Talk(to, from netip.AddrPort, request string) *Talk {
-	t := newTalk(sockaddr(to), request)
+	family, addr := sockaddr(to)
+	t := newTalk(request, family, addr)
 	t.conns = p
 	if t.failed == nil && from.IsValid() {
-		t.failed = unix.Bind(t.FD, sockaddr(from))
+		_, addr = sockaddr(from)
+		t.failed = unix.Bind(t.FD, addr)
 	}
 	return t
 }
