@@ -129,11 +129,10 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 		}
 		a.follow(c)
 	}
-	a.noneNewFor = 0
+	a.noneNewFor = noneNewFor
 	if sample.Incomplete {
 		return
 	}
-	a.noneNewFor = noneNewFor
 	isReset := sample.Uncounted != nil || sample.Resets != a.resets[0]
 	a.resets = [2]uint64{a.resets[1], sample.Resets}
 	maps.DeleteFunc(a.kept, func(_ uint64, k *Kept) bool {

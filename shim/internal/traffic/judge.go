@@ -12,11 +12,12 @@ import (
 // Judge judges a sample. On connections that were shut no byte must have moved for shutSilence. An
 // incomplete sample meets no condition. The sample is read until the next call.
 func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample {
-	if sample.Now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
-		t.progressAt = sample.Now
+	t.sockets, t.now = sample, sample.Now
+	if t.now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+		t.progressAt = t.now
 	}
-	t.sockets = sample
 	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections, At: sample.At}}
+	f.ListenedAt, f.ServedAt = t.latest.ListenedAt, t.latest.ServedAt
 	for i := range sample.Others {
 		f.addOther(&sample.Others[i])
 	}
@@ -33,8 +34,8 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample
 	}
 	next := &t.latest
 	next.Accepted = t.arrivals.accepted
-	next.More = next.More || !sample.MissedAt.IsZero()
-	t.arrivals.perSecond.Add(sample.Now-trigger, 0)
+	next.More = t.missed
+	t.arrivals.perSecond.Add(t.now-trigger, 0)
 	next.PerSecond = slices.Clone(t.arrivals.perSecond)
 	next.Patterns, next.LeftOut.Probes = t.patterns()
 	return *next
@@ -45,7 +46,7 @@ func (f *fold) addOther(s *ledger.Other) {
 	switch {
 	case s.Side != ledger.Clients:
 	case s.State == tcp.Listen:
-		f.listens = true
+		f.ListenedAt = f.sockets.At
 		f.wanted += int(s.Unread)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		f.LeftOut.HalfOpen++
@@ -57,9 +58,8 @@ func (f *fold) addOther(s *ledger.Other) {
 
 // addConn adds a connection. The program has made progress if it has read or sent a byte.
 func (f *fold) addConn(c *ledger.Conn) {
-	now := f.sockets.Now
 	if c.Served {
-		f.progressAt = now
+		f.progressAt = f.now
 	}
 	f.countNew(c)
 	switch c.Fate {
@@ -70,10 +70,10 @@ func (f *fold) addConn(c *ledger.Conn) {
 	case ledger.Closed:
 		f.addClosed(c)
 	case ledger.Missing: // that may be activity
-		f.counted.add(activityOf(c, now))
+		f.counted.add(activityOf(c, f.now))
 	case ledger.Lost:
 		f.forget(c, c.Opened)
-		f.progressAt = now // perhaps
+		f.progressAt = f.now // perhaps
 	}
 }
 
@@ -82,7 +82,7 @@ func (t *Tracker) countNew(c *ledger.Conn) {
 	a := &t.arrivals
 	if c.New && c.Before.Seen == 0 {
 		a.shown++
-		a.count(cmp.Or(c.Ended, t.sockets.Now)-trigger, a.shown)
+		a.count(cmp.Or(c.Ended, t.now)-trigger, a.shown)
 	}
 	if c.Opened == 0 || c.Before.Opened != 0 {
 		return
@@ -117,7 +117,7 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	switch {
 	case c.Shut || c.Notified:
 		t.closed.add(activity{opened: c.Opened, shut: c.Moved})
-	case c.Opened == 0 || t.sockets.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
+	case c.Opened == 0 || t.now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
 		t.closed.add(activityOf(c, c.Moved))
 	default:
 		t.addToSeries(c, came)
@@ -130,16 +130,15 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 func (f *fold) finish(shutSilence time.Duration) {
 	waiting := f.noteQueue()
 	if waiting.Connections == 0 && !f.unread || f.bytesUnknown || f.latest.Incomplete {
-		f.progressAt = f.sockets.Now
+		f.progressAt = f.now
 	}
-	now := f.sockets.Now
 	if f.sockets.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
-		if now >= f.comeBackUntil() {
-			f.turnedAwayFrom = now
+		if f.now >= f.comeBackUntil {
+			f.turnedAwayFrom = f.now
 		}
-		f.turnedAwayAt = now
+		f.comeBackUntil = f.now + (f.now - f.turnedAwayFrom) + secondTry
 	}
-	if waiting.Connections == 0 && now < f.comeBackUntil() {
+	if waiting.Connections == 0 && f.now < f.comeBackUntil {
 		waiting = f.waiting(0, 1)
 	}
 	others := f.addSeries()
@@ -150,13 +149,8 @@ func (f *fold) finish(shutSilence time.Duration) {
 	f.LastOther = f.sockets.Time(others.opened)
 	f.LastUse = f.sockets.Time(others.moved)
 	f.Cause = f.cause(waiting)
-	f.More = f.latest.More
 	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
 	f.LeftOut.Bare += f.bare
-	f.ListenedAt, f.ServedAt = f.latest.ListenedAt, f.latest.ServedAt
-	if f.listens {
-		f.ListenedAt = f.sockets.At
-	}
 	if !f.NoSockets {
 		f.ServedAt = f.sockets.At
 	}
@@ -179,7 +173,7 @@ func (f *fold) noteQueue() (longest Cause) {
 		port := s.Local.Port()
 		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
 			longest = f.waiting(port, n)
-			f.queuedAt = f.sockets.Now
+			f.queuedAt = f.now
 		}
 	}
 	return longest
@@ -188,23 +182,22 @@ func (f *fold) noteQueue() (longest Cause) {
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
 	a := &f.arrivals
-	rest := &f.sockets.Rest
-	now := f.sockets.Now
 	if f.sockets.Baseline && f.sockets.Previous != 0 { // connections may have come since the former source's last sample
-		f.queuedAt = now
+		f.queuedAt = f.now
 	}
-	if !rest.MissedAt.IsZero() {
-		f.markActive(f.sockets.Moment(rest.MissedAt))
+	if !f.sockets.MissedAt.IsZero() {
+		f.markActive(f.sockets.Moment(f.sockets.MissedAt))
+		f.missed = true
 	}
-	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
-		f.counted.add(both(now))
+	if f.sockets.Opened > a.accepted-f.latest.Accepted { // until the event tells more
+		f.counted.add(both(f.now))
 	}
-	if rest.Accepted > 0 {
-		f.markActive(now)
-		a.count(now-trigger, rest.Accepted)
+	if f.sockets.Accepted > 0 {
+		f.markActive(f.now)
+		a.count(f.now-trigger, f.sockets.Accepted)
 	}
-	if rest.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
-		f.closed.add(activity{moved: now})
+	if f.sockets.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
+		f.closed.add(activity{moved: f.now})
 	}
 }
 

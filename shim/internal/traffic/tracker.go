@@ -38,10 +38,12 @@ const maxTie = 9 * time.Second
 type Tracker struct {
 	cfg     Config         // Probes is CountProbes once too many probes have come
 	sockets *ledger.Sample // the current sample
+	now     moment         // of it
 	latest  Sample         // the judgment of the sample before
 
 	// What was counted since the trigger, by addConn, and by addUnseen what no sample shows.
 	arrivals arrivals
+	missed   bool   // connections may be missing
 	bare     int    // closed connections on which no byte was received
 	streamed moment // the latest sample with a response that streams
 
@@ -59,12 +61,13 @@ type Tracker struct {
 	queuedAt   moment          // when connections last waited to be accepted, or may have
 	progressAt moment          // when it last made progress, or had no need to
 
-	turnedAwayFrom moment // when clients first came to a full accept queue, of those who may come back
-	turnedAwayAt   moment // when they last did
+	// Of most of the clients that came to a full accept queue no socket is left.
+	turnedAwayFrom moment // when the first came of those who may come back
+	comeBackUntil  moment // until when they try again: each doubles the time between two tries
 }
 
 // silence returns the time since m, or since the trigger if that is later.
-func (t *Tracker) silence(m moment) time.Duration { return t.sockets.Now - max(m, trigger) }
+func (t *Tracker) silence(m moment) time.Duration { return t.now - max(m, trigger) }
 
 func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }
 
@@ -74,12 +77,6 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 // secondTry is how long after its first try a client tries again at the latest: TCP_TIMEOUT_FALLBACK in
 // include/net/tcp.h.
 const secondTry = 3 * time.Second
-
-// comeBackUntil returns until when the clients that were turned away try again: each doubles the time
-// between two tries. Of most of them no socket is left.
-func (t *Tracker) comeBackUntil() moment {
-	return t.turnedAwayAt + (t.turnedAwayAt - t.turnedAwayFrom) + secondTry
-}
 
 // New returns a Tracker.
 func New(cfg Config) *Tracker {

@@ -13,8 +13,7 @@ type fold struct {
 	Sample
 	counted activity // without probes that are left out
 
-	listens bool // a listener
-	wanted  int  // connections in accept queues that have sent something or are not shown
+	wanted int // connections in accept queues that have sent something or are not shown
 
 	lasting      Cause // open connections with a peer that answers: Drained waits
 	unsent       bool  // a peer has not acknowledged all bytes
@@ -41,7 +40,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	latest.add(both(f.queuedAt))
 	v := &f.Verdict
 	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
-	v.Settled = f.silentSince(latest.opened) && f.sockets.Now >= f.comeBackUntil()
+	v.Settled = f.silentSince(latest.opened) && f.now >= f.comeBackUntil
 	v.Quiet = v.Settled && f.silentSince(latest.moved) && f.silence(latest.shut) >= shutSilence && f.InFlight == 0
 	v.Drained = v.Quiet && f.lasting.Connections == 0 && !f.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
@@ -51,8 +50,8 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(newest) >= KeptFor*f.cfg.QuietFor &&
 		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
 	v.Active = f.recent(max(latest.opened, latest.moved, latest.shut)) || f.InFlight > 0
-	v.NoSockets = !f.listens && f.Open == 0 && f.InFlight == 0
-	v.Stuck = !f.served && f.sockets.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
+	v.NoSockets = f.ListenedAt != f.sockets.At && f.Open == 0 && f.InFlight == 0
+	v.Stuck = !f.served && f.now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
 // count adds an open connection.
@@ -63,7 +62,7 @@ func (f *fold) count(c *ledger.Conn) {
 	case c.Accepted:
 		f.acceptedOn[c.Local.Port()] = true
 		if !c.Before.Accepted {
-			f.progressAt = f.sockets.Now
+			f.progressAt = f.now
 		}
 	default:
 		f.queued = c.Remote.Addr()
@@ -73,8 +72,8 @@ func (f *fold) count(c *ledger.Conn) {
 	}
 	if f.recent(c.Moved) {
 		f.InUse++
-		if isStream(c) {
-			f.streamed = f.sockets.Now
+		if c.SendsSince != 0 && c.Moved-c.SendsSince >= streamsAfter {
+			f.streamed = f.now
 		}
 	}
 	if c.State == tcp.Established {
@@ -94,10 +93,10 @@ func (f *fold) count(c *ledger.Conn) {
 	f.bytesUnknown = f.bytesUnknown || c.Accepted && !c.HasInfo && ledger.IsOpen(&c.Socket)
 }
 
-// isStream reports whether the program has sent for a second or more without a byte from the peer: a
-// response that streams, or a large one. A client that keeps its connection does not prolong such a
-// response, and the response ends by itself.
-func isStream(c *ledger.Conn) bool { return c.SendsSince != 0 && c.Moved-c.SendsSince >= time.Second }
+// streamsAfter is for how long the program has sent without a byte from the peer in a response that streams,
+// or a large one. A client that keeps its connection does not prolong such a response, and the
+// response ends by itself.
+const streamsAfter = time.Second
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
@@ -111,7 +110,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if ledger.Streams(c, f.sockets.Now-c.Moved) || c.Notified && f.recent(c.Moved) {
+		if ledger.Streams(c, f.now-c.Moved) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
 			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
