@@ -34,27 +34,17 @@ func activityOf(c *ledger.Conn, moved moment) activity {
 // both returns the activity of a connection that is not known: it came, or a byte moved on it.
 func both(at moment) activity { return activity{opened: at, moved: at} }
 
-// arrivals counts the connections that came after the trigger.
-type arrivals struct {
-	shown     int     // by samples and events
-	accepted  int     // shown, or counted by the kernel
-	perSecond Seconds // connections since the trigger
-
-	latest  moment // the latest that counts, health probes aside
-	crowded moment // the latest that came less than QuietFor after another, or was missed
+// countNew makes total the number of connections, as counted at a moment. A connection that the
+// kernel has counted may be shown later.
+func (t *Tracker) countNew(at moment, total int) {
+	t.perSecond.Add(at-trigger, max(total-t.accepted, 0))
+	t.accepted = max(t.accepted, total)
 }
 
-// count makes total the number of connections, as counted so long after the trigger. A
-// connection that the kernel has counted may be shown later.
-func (a *arrivals) count(after time.Duration, total int) {
-	a.perSecond.Add(after, max(total-a.accepted, 0))
-	a.accepted = max(a.accepted, total)
-}
-
-// within returns how many connections came in the last seconds of a length of time.
-func (a *arrivals) within(span time.Duration) (n int) {
+// newWithin returns how many connections came in the last seconds of a length of time.
+func (t *Tracker) newWithin(span time.Duration) (n int) {
 	seconds := int((span + time.Second - 1) / time.Second)
-	for _, count := range a.perSecond[max(len(a.perSecond)-seconds, 0):] {
+	for _, count := range t.perSecond[max(len(t.perSecond)-seconds, 0):] {
 		n += count
 	}
 	return n

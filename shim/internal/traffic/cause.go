@@ -80,10 +80,9 @@ func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 		cause.Kind = Probe
 		cause.Period = period
 		cause.Received = c.Received
-		cause.Unanswered = false
 	case c.Opened != 0 && at-c.Opened < t.cfg.QuietFor:
 		cause.Kind = NewConnections
-		cause.Connections = t.arrivals.within(t.cfg.QuietFor)
+		cause.Connections = t.newWithin(t.cfg.QuietFor)
 	case c.Waited >= t.cfg.QuietFor:
 		cause.Kind = Requests
 		cause.Connections = 1

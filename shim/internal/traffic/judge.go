@@ -33,10 +33,10 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample
 		f.finish(shutSilence)
 	}
 	next := &t.latest
-	next.Accepted = t.arrivals.accepted
+	next.Accepted = t.accepted
 	next.More = t.missed
-	t.arrivals.perSecond.Add(t.now-trigger, 0)
-	next.PerSecond = slices.Clone(t.arrivals.perSecond)
+	t.perSecond.Add(t.now-trigger, 0)
+	next.PerSecond = slices.Clone(t.perSecond)
 	next.Patterns, next.LeftOut.Probes = t.patterns()
 	return *next
 }
@@ -61,7 +61,7 @@ func (f *fold) addConn(c *ledger.Conn) {
 	if c.Served {
 		f.progressAt = f.now
 	}
-	f.countNew(c)
+	f.noteNew(c)
 	switch c.Fate {
 	case ledger.Shown:
 		f.count(c)
@@ -77,12 +77,11 @@ func (f *fold) addConn(c *ledger.Conn) {
 	}
 }
 
-// countNew counts a connection that has come, and notes its first bytes.
-func (t *Tracker) countNew(c *ledger.Conn) {
-	a := &t.arrivals
+// noteNew counts a connection that has come, and notes its first bytes.
+func (t *Tracker) noteNew(c *ledger.Conn) {
 	if c.New && c.Before.Seen == 0 {
-		a.shown++
-		a.count(cmp.Or(c.Ended, t.now)-trigger, a.shown)
+		t.shown++
+		t.countNew(cmp.Or(c.Ended, t.now), t.shown)
 	}
 	if c.Opened == 0 || c.Before.Opened != 0 {
 		return
@@ -90,10 +89,10 @@ func (t *Tracker) countNew(c *ledger.Conn) {
 	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
 		return
 	}
-	if c.Opened-a.latest < t.cfg.QuietFor {
-		a.crowded = max(a.crowded, c.Opened)
+	if c.Opened-t.newest < t.cfg.QuietFor {
+		t.crowded = max(t.crowded, c.Opened)
 	}
-	a.latest = max(a.latest, c.Opened)
+	t.newest = max(t.newest, c.Opened)
 }
 
 // addClosed adds a connection whose end an event has reported.
@@ -181,7 +180,6 @@ func (f *fold) noteQueue() (longest Cause) {
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
-	a := &f.arrivals
 	if f.sockets.Baseline && f.sockets.Previous != 0 { // connections may have come since the former source's last sample
 		f.queuedAt = f.now
 	}
@@ -189,12 +187,12 @@ func (f *fold) addUnseen() {
 		f.markActive(f.sockets.Moment(f.sockets.MissedAt))
 		f.missed = true
 	}
-	if f.sockets.Opened > a.accepted-f.latest.Accepted { // until the event tells more
+	if f.sockets.Opened > f.accepted-f.latest.Accepted { // until the event tells more
 		f.counted.add(both(f.now))
 	}
 	if f.sockets.Accepted > 0 {
 		f.markActive(f.now)
-		a.count(f.now-trigger, f.sockets.Accepted)
+		f.countNew(f.now, f.sockets.Accepted)
 	}
 	if f.sockets.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
 		f.closed.add(activity{moved: f.now})
@@ -204,7 +202,7 @@ func (f *fold) addUnseen() {
 // markActive notes activity whose connection is not known yet.
 func (t *Tracker) markActive(at moment) {
 	t.closed.add(both(at))
-	t.arrivals.crowded = max(t.arrivals.crowded, at)
+	t.crowded = max(t.crowded, at)
 }
 
 // addSeries adds the closed connections to the sample, but for what is left out, and returns the

@@ -42,10 +42,14 @@ type Tracker struct {
 	latest  Sample         // the judgment of the sample before
 
 	// What was counted since the trigger, by addConn, and by addUnseen what no sample shows.
-	arrivals arrivals
-	missed   bool   // connections may be missing
-	bare     int    // closed connections on which no byte was received
-	streamed moment // the latest sample with a response that streams
+	shown     int     // connections that came, by samples and events
+	accepted  int     // shown, or counted by the kernel
+	perSecond Seconds // accepted
+	newest    moment  // the latest connection that counts, health probes aside
+	crowded   moment  // the latest that came less than QuietFor after another, or was missed
+	missed    bool    // connections may be missing
+	bare      int     // closed connections on which no byte was received
+	streamed  moment  // the latest sample with a response that streams
 
 	// Connections that have closed, by forget, or were never shown, by addUnseen.
 	closed activity            // without the next

@@ -46,9 +46,8 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
 	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
 	// by themselves. A slow request may still be answered.
-	newest := max(f.arrivals.crowded, f.queuedAt)
-	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(newest) >= KeptFor*f.cfg.QuietFor &&
-		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
+	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(max(f.crowded, f.queuedAt)) >= KeptFor*f.cfg.QuietFor &&
+		f.silentSince(f.newest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
 	v.Active = f.recent(max(latest.opened, latest.moved, latest.shut)) || f.InFlight > 0
 	v.NoSockets = f.ListenedAt != f.sockets.At && f.Open == 0 && f.InFlight == 0
 	v.Stuck = !f.served && f.now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
@@ -147,7 +146,7 @@ func atRisk(c *ledger.Conn) bool {
 	case s.Unread > 0 || s.Info.NotSent > 0 && ledger.IsOpen(s):
 		return true
 	case ledger.ReceivedNothing(s):
-		return ledger.IsOpen(s) && s.Info.LastReceived < requestDelay
+		return s.Info.LastReceived < requestDelay
 	}
 	return c.AtServer == ledger.InFlight
 }
