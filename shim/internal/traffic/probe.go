@@ -69,31 +69,26 @@ func (s *series) add(a activity, at moment) {
 
 // period returns the period of the first rhythm that is regular, 0 without one, or without a series.
 // Evenly interleaved probes look like a single probe.
-func (s *series) period() time.Duration {
-	if s == nil {
-		return 0
+func (s *series) period() (period time.Duration) {
+	if s != nil {
+		_, period = s.counted(IgnoreProbes, 0)
 	}
-	for i := range s.rhythms {
-		if s.rhythms[i].regular(i + 1) {
-			return s.rhythms[i].gap
-		}
-	}
-	return 0
+	return period
 }
 
-// counted returns the latest activity of a series that counts by a rule, and whether probes are
-// left out. Every other connection of an even series has twice its period, which proves nothing
-// about whole seconds.
-func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, leftOut bool) {
+// counted returns the latest activity of a series that counts by a rule, and the period of probes that
+// are left out, if any. Every other connection of an even series has twice its period, which proves
+// nothing about whole seconds.
+func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, period time.Duration) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
 		lasts := r.last.at-r.first.at+minTolerance >= patience*quietFor && r.equal >= minEqualGaps*(i+1)
 		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
 		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
-			return r.first.before, true
+			return r.first.before, r.gap
 		}
 	}
-	return s.all, false
+	return s.all, 0
 }
 
 // Pattern is what looks like a health probe.

@@ -128,8 +128,8 @@ func (t *Tracker) seriesOf(c *ledger.Conn) *series {
 }
 
 func (t *Tracker) leavesOut(found *series) bool {
-	_, leftOut := found.counted(t.cfg.Probes, t.cfg.QuietFor)
-	return leftOut
+	_, period := found.counted(t.cfg.Probes, t.cfg.QuietFor)
+	return period > 0
 }
 
 // addToSeries adds a closed connection to the series of its key.
