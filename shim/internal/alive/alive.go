@@ -25,17 +25,13 @@ type File struct {
 // Other users may often write to the volume, and could plant a symbolic or a hard link
 // to a file of lameduck's user: neither is followed. Errors do not name the path.
 func Create(path string) (*File, error) {
-	for deadline := time.Now().Add(lockTimeout); ; {
+	for began := time.Now(); time.Since(began) <= lockTimeout; time.Sleep(10 * time.Millisecond) {
 		f, err := create(path)
 		if err != unix.EWOULDBLOCK {
 			return f, err
 		}
-		if time.Now().After(deadline) {
-			return nil, errors.New("cannot lock the file: another running lameduck holds the lock; " +
-				"give each a path of its own")
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
+	return nil, errors.New("cannot lock the file: another running lameduck holds the lock; give each a path of its own")
 }
 
 // create returns EWOULDBLOCK if another process has the file locked, or has just

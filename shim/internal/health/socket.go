@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -20,7 +21,7 @@ func newSocket(family int) (fd int, err error) {
 	return fd, err
 }
 
-// sockaddr returns an address for the kernel, and its family.
+// sockaddr returns an address for the kernel, [::] if it is missing, and its family.
 func sockaddr(a netip.AddrPort) (family int, at unix.Sockaddr) {
 	if a.Addr().Is4() {
 		return unix.AF_INET, &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
@@ -49,29 +50,22 @@ func addrPort(at unix.Sockaddr) netip.AddrPort {
 func bind(at netip.AddrPort) (fd int, err error) {
 	family, addr := sockaddr(at)
 	fd, err = newSocket(family)
-	if err != nil {
-		return -1, err
-	}
 	unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails on IPv4
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	err = unix.Bind(fd, addr)
+	err = cmp.Or(err, unix.Bind(fd, addr))
 	if err != nil {
-		unix.Close(fd)
-		fd = -1
+		closeSocket(fd, false)
+		return -1, err
 	}
-	return fd, err
+	return fd, nil
 }
 
 // listen listens on IPv6 and IPv4 if the address is missing or [::], and on IPv4
 // alone if the address is missing and the kernel has no IPv6.
 func listen(at netip.AddrPort) (fd int, err error) {
-	if at.Addr().IsValid() {
-		fd, err = bind(at)
-	} else {
-		fd, err = bind(netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port()))
-		if err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL {
-			fd, err = bind(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
-		}
+	fd, err = bind(at)
+	if !at.Addr().IsValid() && (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL) {
+		fd, err = bind(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
 	}
 	if err == nil {
 		err = unix.Listen(fd, backlog)

@@ -81,10 +81,9 @@ func (s *Sample) Time(m Moment) time.Time {
 
 // New returns an empty Ledger.
 func New(cfg Config) *Ledger {
-	return &Ledger{
-		cfg: cfg, conns: map[uint64]*Conn{}, lacking: map[uint64]*Conn{},
-		sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}, Baseline: true, Rest: Rest{Incomplete: true}},
-	}
+	l := &Ledger{cfg: cfg, lacking: map[uint64]*Conn{}, sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}}}
+	l.ChangeSource()
+	return l
 }
 
 // Begin begins a sample.
@@ -103,7 +102,8 @@ func (l *Ledger) Begin(now time.Time) {
 // differently: those of former samples are known by their ends. A request that is in flight may
 // still be when the next source shows none.
 func (l *Ledger) ChangeSource() {
-	l.sample.Baseline, l.sample.Incomplete = true, true
+	l.sample.Baseline = true
+	l.sample.Incomplete = true
 	former := l.conns
 	l.conns = map[uint64]*Conn{}
 	for _, c := range former {

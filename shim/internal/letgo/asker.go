@@ -186,9 +186,7 @@ func (a *Asker) addRequests(n int) {
 
 // addClient returns the client at an address, and adds one that is not known.
 func (a *Asker) addClient(peer netip.Addr) *client {
-	if a.clients[peer] == nil {
-		a.clients[peer] = &client{}
-	}
+	a.clients[peer] = cmp.Or(a.clients[peer], &client{})
 	return a.clients[peer]
 }
 

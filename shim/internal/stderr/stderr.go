@@ -30,8 +30,8 @@ const (
 type Writer struct {
 	fd            int
 	format        func(text string) (line string)
-	queue         chan []byte   // nil until the first line for the goroutine
-	waiting       atomic.Int32  // lines given to the goroutine and not yet written
+	queue         chan []byte  // nil until the first line for the goroutine
+	waiting       atomic.Int32 // lines given to the goroutine and not yet written
 	dropped       int
 	readerGone    atomic.Bool // a write failed with EPIPE
 	causedSIGPIPE bool        // and the kernel has sent this process SIGPIPE
