@@ -120,14 +120,15 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 			continue
 		}
 		peer := c.Remote.Addr()
-		if p := a.clients[peer]; c.New && c.Before.Seen == 0 && p != nil && p.away > 0 {
-			p.noteBack()
+		from := a.addClient(peer)
+		if c.New && c.Before.Seen == 0 && from.away > 0 {
+			from.noteBack()
 			a.figures.CameBack++
 			if peer.IsLoopback() {
 				a.figures.InPod++
 			}
 		}
-		a.follow(c)
+		a.follow(c, from)
 	}
 	a.noneNewFor = noneNewFor
 	if sample.Incomplete {
@@ -151,13 +152,13 @@ func (a *Asker) inUseLately(k *Kept) bool {
 
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
-func (a *Asker) follow(c *ledger.Conn) {
+func (a *Asker) follow(c *ledger.Conn, from *client) {
 	k := a.kept[c.Cookie]
 	isOpen := ledger.IsOpen(&c.Socket)
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
 		k = &Kept{
-			Conn: c, server: a.addServer(c), from: a.addClient(c.Remote.Addr()), since: a.now, cycle: unequal,
+			Conn: c, server: a.addServer(c), from: from, since: a.now, cycle: unequal,
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:
@@ -186,7 +187,9 @@ func (a *Asker) addRequests(n int) {
 
 // addClient returns the client at an address, and adds one that is not known.
 func (a *Asker) addClient(peer netip.Addr) *client {
-	a.clients[peer] = cmp.Or(a.clients[peer], &client{})
+	if a.clients[peer] == nil {
+		a.clients[peer] = &client{}
+	}
 	return a.clients[peer]
 }
 

@@ -176,7 +176,8 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
 		mixed = unequal
 	}
-	usual := perRequest(&k.Info)
+	sent := max(k.Info.SentSegments, 1)
+	usual := max((k.Info.Segments+sent/2)/sent, 1) // of a request, if each answer has one
 	isOne := segments <= usual
 	isLast := isOne && k.Info.LastReceived < k.Info.LastSent // a request came after what was sent
 	if in > 0 {
@@ -220,12 +221,6 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		k.out += out
 	}
 	return shown, idle
-}
-
-// perRequest returns how many segments a request has on average, 1 at least, if each answer has one.
-func perRequest(i *tcp.Info) uint32 {
-	sent := max(i.SentSegments, 1)
-	return max((i.Segments+sent/2)/sent, 1)
 }
 
 // begin begins a cycle.

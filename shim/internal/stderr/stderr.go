@@ -46,14 +46,11 @@ func New(fd int, format func(text string) (line string)) *Writer {
 // characters are escaped here, so that no text from outside can forge a line or send
 // escape sequences to a terminal.
 func (w *Writer) Line(lines ...string) {
-	if w.dropped > 0 {
-		if !w.write(w.format(fmt.Sprintf("%d lines dropped: standard error was not read in time", w.dropped))) {
-			w.dropped++
-			return
-		}
+	loss := fmt.Sprintf("%d lines dropped: standard error was not read in time", w.dropped)
+	if w.dropped > 0 && w.write(w.format(loss)) {
 		w.dropped = 0
 	}
-	if !w.write(lines...) {
+	if w.dropped > 0 || !w.write(lines...) {
 		w.dropped++
 	}
 }

@@ -19,10 +19,9 @@ const maxSize = 4096
 
 // file is a termination log with lameduck's text in it.
 type file struct {
-	path     string // "": none
-	given    bool   // by the user: the file is created, and errors are returned
-	ownText  string // what lameduck has written
-	ownStart int    // the offset of ownText
+	path    string // "": none
+	given   bool   // by the user: the file is created, and errors are returned
+	ownText string // what lameduck has written
 }
 
 func newFile(path string) *file {
@@ -63,9 +62,7 @@ func (f *file) rewrite(text string) error {
 		return err
 	}
 	before := string(buf[:n])
-	start := min(f.ownStart, n)
-	rest, _ := strings.CutPrefix(before[start:], f.ownText) // what is left of it if others cut it or wrote over it is theirs
-	others := before[:start] + rest
+	others := strings.Replace(before, f.ownText, "", 1) // what is left of it if others cut it or wrote over it is theirs
 	own := fit(others, text)
 	if content := others + own; content != before {
 		written, err := unix.Pwrite(fd, []byte(content), 0)
@@ -77,7 +74,7 @@ func (f *file) rewrite(text string) error {
 		}
 		unix.Ftruncate(fd, int64(written)) // cannot fail where a write succeeds
 	}
-	f.ownText, f.ownStart = own, len(others)
+	f.ownText = own
 	return nil
 }
 
