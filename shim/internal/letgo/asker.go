@@ -50,12 +50,9 @@ type Asker struct {
 	servers map[netip.AddrPort]*Server
 	unknown []*Server
 
-	asked struct {
-		at       ledger.Moment // the latest question
-		requests int           // on connections whose clients were asked
-		lastAt   ledger.Moment // the last of them
-	}
-	figures Figures
+	askedAt  ledger.Moment // the latest question
+	requests int           // on connections whose clients were asked
+	figures  Figures
 }
 
 // Config is which connections an Asker follows: none without a port, or Auto, in Goaway.
@@ -171,18 +168,12 @@ func (a *Asker) follow(c *ledger.Conn, from *client) {
 		k.server.usual.note(a.now, shown, idle)
 		k.server.hot.note(a.now, shown, idle)
 		if k.asked() && k.In.Bytes > 0 {
-			a.addRequests(1)
+			a.requests++
 		}
 		if k.isLeaving() {
 			a.open++
 		}
 	}
-}
-
-// addRequests counts requests on connections whose clients were asked.
-func (a *Asker) addRequests(n int) {
-	a.asked.requests += n
-	a.asked.lastAt = a.now
 }
 
 // addClient returns the client at an address, and adds one that is not known.
@@ -219,7 +210,7 @@ const giveUp = 4
 // waitsSince returns since when the next question waits for its moment: the latest question, or a
 // second after the latest new connection.
 func (a *Asker) waitsSince() ledger.Moment {
-	return max(a.now-a.noneNewFor+time.Second, a.asked.at)
+	return max(a.now-a.noneNewFor+time.Second, a.askedAt)
 }
 
 // Watching reports whether samples should be frequent.
@@ -343,8 +334,8 @@ func (k *Kept) Word() string {
 func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
 	p := k.from
 	p.away++
-	p.asked, a.asked.at = a.now, a.now
-	a.addRequests(k.requests)
+	p.asked, a.askedAt = a.now, a.now
+	a.requests += k.requests
 	if word := k.Word(); word != "" {
 		k.NoteNotice(now, a.usual, len(word))
 		a.figures.Notified++
@@ -369,7 +360,7 @@ func (a *Asker) AwaitsClients() bool {
 
 // The silence after the last byte on connections that were closed.
 const (
-	minGaps    = 10 // mean gaps between their requests
+	minGaps    = 10 // mean gaps between their requests in the hold
 	minSilence = time.Second
 )
 
@@ -377,8 +368,8 @@ const (
 // clients have chosen again: a further request can only come on a new connection, or on one that
 // was not closed. Only thin traffic may have pauses that are longer.
 func (a *Asker) Silence() time.Duration {
-	if a.asked.requests == 0 {
+	if a.requests == 0 {
 		return a.cfg.QuietFor
 	}
-	return min(max(minSilence, minGaps*(a.asked.lastAt-ledger.Trigger)/time.Duration(a.asked.requests)), a.cfg.QuietFor)
+	return min(max(minSilence, minGaps*(a.now-ledger.Trigger)/time.Duration(a.requests)), a.cfg.QuietFor)
 }
