@@ -1,7 +1,7 @@
 package health
 
 import (
-	"bytes"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
@@ -142,13 +142,13 @@ const (
 // reset.
 func (l *Listener) answer(c *client) {
 	up, down := &c.target.up, &c.target.down
-	request := bytes.TrimLeft(up.buf[:up.end], "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
+	request := strings.TrimLeft(string(up.buf[:up.end]), "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
 	full := !up.canRead()
 	switch {
 	case len(request) > 0 && (request[0] < 'A' || request[0] > 'z'):
 		l.drop(c, true)
 		return
-	case !full && !bytes.Contains(request, []byte("\r\n\r\n")) && !bytes.Contains(request, []byte("\n\n")):
+	case !full && !strings.Contains(request, "\r\n\r\n") && !strings.Contains(request, "\n\n"):
 		return
 	}
 	text, body := healthy, "ok\n"
@@ -156,7 +156,7 @@ func (l *Listener) answer(c *client) {
 		text, body = unhealthy, "stopping\n"
 	}
 	text += common
-	if !bytes.HasPrefix(request, []byte("HEAD ")) {
+	if !strings.HasPrefix(request, "HEAD ") {
 		text += body
 	}
 	down.end = copy(down.buf, text)
