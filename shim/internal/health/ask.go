@@ -63,7 +63,7 @@ const closeTime = time.Second
 
 // exchange returns the status of the answer, and ends the connection.
 func (t *Talk) exchange(deadline time.Time) (status int, err error) {
-	defer t.End("")
+	defer t.Close(false)
 	for status == 0 {
 		var isWhole bool
 		if _, err = t.Step(); err != nil {

@@ -74,7 +74,7 @@ func (l *Listener) serve(c *client) {
 		if l.currentMode() == check.Pass {
 			c.lastByte = time.Now()
 		} else if c.last != theClient && down.isEmpty() {
-			c.target.close(false)
+			c.target.Close(false)
 		}
 		c.last = theClient
 	}
@@ -116,7 +116,7 @@ func (l *Listener) relay(c *client) {
 		if c.target.connected {
 			break
 		}
-		c.target.close(false)
+		c.target.Close(false)
 	}
 	l.drop(c, true)
 }
@@ -124,7 +124,7 @@ func (l *Listener) relay(c *client) {
 // drop closes both connections of a client.
 func (l *Listener) drop(c *client, reset bool) {
 	closeSocket(c.conn, reset)
-	c.target.close(reset)
+	c.target.Close(reset)
 	*c = l.noClient(c.target.up.buf, c.target.down.buf)
 }
 

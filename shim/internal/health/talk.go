@@ -83,16 +83,8 @@ func (t *Talk) Answer() string { return string(t.down.buf[:t.down.end]) }
 // IsOver reports whether the server will send nothing more.
 func (t *Talk) IsOver() bool { return t.down.eof }
 
-// End sends a last word, and closes the connection.
-func (t *Talk) End(last string) {
-	if t.connected {
-		unix.SendmsgN(t.FD, []byte(last), nil, nil, unix.MSG_NOSIGNAL)
-	}
-	t.close(false)
-}
-
-// close closes the connection, if any.
-func (t *Talk) close(reset bool) {
+// Close closes the connection, if any.
+func (t *Talk) Close(reset bool) {
 	if t.FD >= 0 {
 		t.conns.noteClose(t.FD)
 		closeSocket(t.FD, reset)

@@ -71,7 +71,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 	case q.HTTP2:
 		q.HTTP1, q.Alone = yes, !yes && !(isLate && answer == "")
 		q.Relay = s.observer.relays(q.http2.FD)
-		q.http2.End(letgo.Leave)
+		q.http2.Close(false)
 	case answer != "":
 		q.Else = fmt.Sprintf("%.24q", answer)
 	case err != nil:
@@ -81,7 +81,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 	default:
 		q.Else = "closes the connection"
 	}
-	q.talk.End("")
+	q.talk.Close(false)
 	return true
 }
 
