@@ -89,7 +89,7 @@ func (t *Tracker) countOpen() {
 		p.open = 0
 	}
 	for _, c := range t.sample.Conns {
-		n, isOpen := 1, ledger.IsOpen(&c.Socket)
+		n, isOpen := 1, c.IsOpen()
 		if c.Fate == ledger.Closed && c.Seen == t.sample.Now { // was counted
 			n, isOpen = -1, c.Before.Open
 		} else if c.Fate != ledger.Shown {

@@ -215,7 +215,7 @@ func (t *Tracker) mostRefused(since time.Duration) int {
 
 // inFlight reports whether a request is in flight on an open connection.
 func (t *Tracker) inFlight(s *tcp.Socket) bool {
-	return ledger.IsOpen(s) && s.HasInfo && (s.Unread > 0 || s.Info.NotSent > 0 || t.waits(s))
+	return s.IsOpen() && s.HasInfo && (s.Unread > 0 || s.Info.NotSent > 0 || t.waits(s))
 }
 
 // waits reports whether the last request on a connection with empty queues waits for a

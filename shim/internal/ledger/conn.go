@@ -88,7 +88,7 @@ type Before struct {
 	Moved    Moment
 	Seen     Moment // 0: no earlier sample has shown the connection
 	Accepted bool
-	Open     bool // see IsOpen
+	Open     bool // see tcp.Socket.IsOpen
 	AtServer RequestState
 }
 
@@ -98,10 +98,6 @@ type Data struct {
 	Segments uint32
 }
 
-// IsOpen reports whether the program may still answer: a peer that has closed its end may wait
-// for the response.
-func IsOpen(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
-
 // counters returns the bytes received and sent, as s shows them. Bytes sent again do not count.
 func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 	return max(c.Received, s.Info.Received), max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
@@ -109,14 +105,14 @@ func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 
 // update compares s with the connection as it was before, and remembers s.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{c.Opened, c.Moved, c.Seen, c.Accepted, IsOpen(&c.Socket), c.AtServer}
+	c.Before = Before{c.Opened, c.Moved, c.Seen, c.Accepted, c.IsOpen(), c.AtServer}
 	received, sent := c.counters(s)
 	c.In = Data{received - c.Received, s.Info.Segments - c.Info.Segments}
 	c.Out = Data{sent - c.Sent, s.Info.SentSegments - c.Info.SentSegments}
 	c.Received, c.Sent = received, sent
 	c.Accepted = c.Accepted || s.Inode != 0
 	c.move(s, now)
-	if c.Before.Open && !IsOpen(s) {
+	if c.Before.Open && !s.IsOpen() {
 		was := c.Socket
 		c.Was = &was
 	}

@@ -144,14 +144,14 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
-	return ledger.IsOpen(&k.Socket) && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
+	return k.IsOpen() && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
 }
 
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
 func (a *Asker) follow(c *ledger.Conn, from *client) {
 	k := a.kept[c.Cookie]
-	isOpen := ledger.IsOpen(&c.Socket)
+	isOpen := c.IsOpen()
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
 		k = &Kept{

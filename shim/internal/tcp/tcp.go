@@ -65,6 +65,24 @@ func (s *Socket) DiscountFIN() {
 	s.Info.Received -= min(s.Info.Received, 1)
 }
 
+// IsOpen reports whether the program may still answer: a peer that has closed its end may wait
+// for the response.
+func (s *Socket) IsOpen() bool { return s.State == Established || s.State == CloseWait }
+
+// maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
+// is gone: some 12 s, since the kernel doubles the time between two from 0.2 s on.
+const maxRetries = 6
+
+// answerTime is how long a peer that was away may take to answer a retransmission.
+const answerTime = time.Second
+
+// PeerGone reports whether the peer no longer answers. The latest retransmission has had its
+// time.
+func (s *Socket) PeerGone() bool {
+	waits := s.Retries == maxRetries && s.HasInfo && s.Info.LastSent < answerTime
+	return s.Retries >= maxRetries && !waits
+}
+
 // PureACKsUnknown is Info.PureACKs from a kernel that does not count data segments.
 const PureACKsUnknown = math.MaxUint32
 

@@ -56,7 +56,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 // count adds an open connection.
 func (f *fold) count(c *ledger.Conn) {
 	f.counted.add(activityOf(c, c.Moved))
-	isGone := ledger.PeerGone(&c.Socket)
+	isGone := c.PeerGone()
 	switch {
 	case c.Accepted:
 		f.acceptedOn[c.Local.Port()] = true
@@ -89,7 +89,7 @@ func (f *fold) count(c *ledger.Conn) {
 		f.LeftOut.Bare++
 	}
 	f.unsent = f.unsent || c.Unsent > 0 && !isGone
-	f.bytesUnknown = f.bytesUnknown || c.Accepted && !c.HasInfo && ledger.IsOpen(&c.Socket)
+	f.bytesUnknown = f.bytesUnknown || c.Accepted && !c.HasInfo && c.IsOpen()
 }
 
 // streamsAfter is for how long the program has sent without a byte from the peer in a response that streams,
@@ -141,9 +141,9 @@ const requestDelay = 100 * time.Millisecond
 // after the program's end. A client that has just connected is about to send a request.
 func atRisk(c *ledger.Conn) bool {
 	switch s := &c.Socket; {
-	case !s.HasInfo || ledger.PeerGone(s):
+	case !s.HasInfo || s.PeerGone():
 		return false
-	case s.Unread > 0 || s.Info.NotSent > 0 && ledger.IsOpen(s):
+	case s.Unread > 0 || s.Info.NotSent > 0 && s.IsOpen():
 		return true
 	case ledger.ReceivedNothing(s):
 		return s.Info.LastReceived < requestDelay
