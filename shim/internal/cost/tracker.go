@@ -139,7 +139,7 @@ func (t *Tracker) readAt(at ledger.Moment) ledger.Moment {
 
 // noteLeftover notes that the sample shows a socket, if the server has closed it.
 func (t *Tracker) noteLeftover(s *tcp.Socket) {
-	key := ledger.ConnKey(s.Local, s.Remote)
+	key := s.Ends()
 	c := t.closed[key]
 	switch {
 	case c == nil || c.count == nil:
@@ -160,7 +160,7 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 		return t.addClosed(c)
 	case ledger.Lost:
 		if last := cmp.Or(c.Was, &c.Socket); c.Side != ledger.Ignored && c.Accepted {
-			t.addCut(last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent), c.Seen)
+			t.addCut(last, t.inFlight(last), c.Streams(last.Info.LastSent), c.Seen)
 		}
 	}
 	return false
@@ -179,7 +179,7 @@ func (t *Tracker) addCut(s *tcp.Socket, inFlight, streamed bool, at ledger.Momen
 		c.port = p
 		c.finAcked = isEvent && s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
 	}
-	t.closed[ledger.ConnKey(s.Local, s.Remote)] = c
+	t.closed[s.Ends()] = c
 	return true
 }
 
@@ -250,12 +250,12 @@ func (t *Tracker) addClosed(c *ledger.Conn) (wasReset bool) {
 	case isReset:
 		since := c.Ended - c.Before.Seen
 		inFlight := t.inFlight(before) && (before.Info.NotSent > 0 || c.Info.LastSent >= since)
-		return !t.addCut(before, inFlight, ledger.Streams(c, before.Info.LastSent+since), at)
+		return !t.addCut(before, inFlight, c.Streams(before.Info.LastSent+since), at)
 	case !p.isFollowed():
 		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).isFollowed()
 		t.addCut(&c.Socket, waits, false, at) // a request of a proxy, whose response will be reset
 	case c.Side != ledger.Ignored:
-		t.addCut(&c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent), at)
+		t.addCut(&c.Socket, t.wasCut(c), c.Streams(c.Info.LastSent), at)
 	}
 	return false
 }

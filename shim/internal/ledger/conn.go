@@ -177,7 +177,7 @@ const minSendPause = 50 * time.Millisecond
 
 // Streams reports whether a response goes on and on, of which the last byte was sent so long ago: no longer
 // than the response has paused before.
-func Streams(c *Conn, silent time.Duration) bool {
+func (c *Conn) Streams(silent time.Duration) bool {
 	return c.sendPause >= minSendPause && silent <= c.sendPause
 }
 

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"hash/maphash"
 	"net/netip"
 	"slices"
 	"time"
@@ -109,7 +108,7 @@ func (l *Ledger) ChangeSource() {
 	for _, c := range former {
 		if c.Seen != 0 && c.Fate < Closed {
 			c.request.state = c.Request
-			l.conns[ConnKey(c.Local, c.Remote)] = c
+			l.conns[c.Ends()] = c
 		}
 	}
 }
@@ -147,7 +146,7 @@ func (l *Ledger) take(s *tcp.Socket) *Conn {
 	id := identity(s)
 	c := l.conns[id]
 	if c == nil { // perhaps of a source without cookies
-		ends := ConnKey(s.Local, s.Remote)
+		ends := s.Ends()
 		c = cmp.Or(l.conns[ends], &Conn{})
 		delete(l.conns, ends)
 		l.conns[id] = c
@@ -302,12 +301,5 @@ func identity(s *tcp.Socket) uint64 {
 	if s.Cookie != 0 {
 		return s.Cookie
 	}
-	return ConnKey(s.Local, s.Remote)
+	return s.Ends()
 }
-
-// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
-func ConnKey(local, remote netip.AddrPort) uint64 {
-	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
-}
-
-var seed = maphash.MakeSeed()

@@ -46,7 +46,7 @@ func (l *Ledger) setPingPong(c *Conn, s *tcp.Socket) {
 		c.pingPong = notRead
 	}
 	if isNeeded && c.pingPong == notRead {
-		l.lacking[ConnKey(s.Local, s.Remote)] = c
+		l.lacking[s.Ends()] = c
 	}
 	s.Info.PingPong = s.Info.PingPong || c.pingPong == isOn
 }
@@ -61,7 +61,7 @@ func (l *Ledger) PingPong(now time.Time) (note func(local, remote netip.AddrPort
 	}
 	l.pingPongReadAt = now
 	return func(local, remote netip.AddrPort, inPingPong bool) {
-		switch c := l.lacking[ConnKey(local, remote)]; {
+		switch c := l.lacking[tcp.ConnKey(local, remote)]; {
 		case c == nil:
 		case inPingPong:
 			c.pingPong = isOn

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"github.com/lameduck-init/lameduck/shim/internal/ledger"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -30,7 +29,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	}
 	found = map[uint64]tcp.Socket{}
 	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
-	err = o.source.each(q, func(s *tcp.Socket) { found[ledger.ConnKey(s.Local, s.Remote)] = *s })
+	err = o.source.each(q, func(s *tcp.Socket) { found[s.Ends()] = *s })
 	o.learnHeld()
 	return found, err
 }
@@ -45,7 +44,7 @@ func (o *Observer) learnHeld() {
 // socket of the container or lameduck's own. The decision is final if it is, or if the other end was
 // found.
 func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
-	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
+	other, found := otherEnds[tcp.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.own.has(near)
 	if isSelf {
 		o.opens.toSelf++

@@ -3,6 +3,7 @@
 package tcp
 
 import (
+	"hash/maphash"
 	"math"
 	"net/netip"
 	"slices"
@@ -64,6 +65,16 @@ func (s *Socket) DiscountFIN() {
 	s.Unread -= min(s.Unread, 1)
 	s.Info.Received -= min(s.Info.Received, 1)
 }
+
+// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
+func ConnKey(local, remote netip.AddrPort) uint64 {
+	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
+}
+
+var seed = maphash.MakeSeed()
+
+// Ends returns the ConnKey of a connection.
+func (s *Socket) Ends() uint64 { return ConnKey(s.Local, s.Remote) }
 
 // IsOpen reports whether the program may still answer: a peer that has closed its end may wait
 // for the response.

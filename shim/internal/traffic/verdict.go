@@ -109,7 +109,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if ledger.Streams(c, f.now-c.Moved) || c.Notified && f.recent(c.Moved) {
+		if c.Streams(f.now-c.Moved) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
 			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
