@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,10 +96,9 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 func statusOf(answer string) (status int, isWhole bool) {
 	for {
 		line, _, isWhole := strings.Cut(answer, "\n")
-		words := strings.Fields(line)
 		status = 0
-		if isWhole && len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1.") {
-			status, _ = strconv.Atoi(words[1])
+		if isWhole {
+			_, _ = fmt.Sscanf(line, "HTTP/1.%d %d", new(int), &status)
 		}
 		if status/100 != 1 || status == 101 {
 			return status, isWhole

@@ -260,10 +260,7 @@ const manyIdle = 1000
 func (a *Asker) idle() (may []*Kept) {
 	var idle []*Kept
 	for _, k := range a.kept {
-		if len(idle) == manyIdle {
-			break
-		}
-		if k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
+		if len(idle) < manyIdle && k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
 			idle = append(idle, k)
 		}
 	}
