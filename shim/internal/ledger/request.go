@@ -202,11 +202,11 @@ func (c *Conn) NoteShut() { c.Shut = true }
 
 // NoteNotice notes that lameduck has written n bytes into the connection, as now was, to ask the client to
 // open no further stream: they are no activity, and answer no request.
-func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
+func (c *Conn) NoteNotice(now *tcp.Socket, n int) {
 	before := *c
 	before.Socket = *now
 	before.Received, before.Sent = c.counters(now)
-	before.judge(usual)
+	before.judge(Usual{}) // which counts in ping-pong mode alone, and now does not tell of that
 	c.request = before.request
 	c.request.out += uint64(n)
 	c.Sent += uint64(n)

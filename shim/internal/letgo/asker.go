@@ -41,7 +41,6 @@ type Asker struct {
 	cfg        Config
 	now        ledger.Moment
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
-	usual      ledger.Usual  // in the latest sample
 	resets     [2]uint64     // ledger.Rest.Resets of the latest two complete samples: an event is a sample late
 
 	kept    map[uint64]*Kept // by cookie
@@ -104,7 +103,6 @@ func (a *Asker) follows(port uint16) bool {
 // Update tells the Asker about a sample, and for how long nothing new had come.
 func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
-	a.usual = sample.Usual
 	a.open = 0
 	for i := range sample.Others {
 		o := &sample.Others[i]
@@ -334,7 +332,7 @@ func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
 	p.asked, a.askedAt = a.now, a.now
 	a.requests += k.requests
 	if word := k.Word(); word != "" {
-		k.NoteNotice(now, a.usual, len(word))
+		k.NoteNotice(now, len(word))
 		a.figures.Notified++
 		return
 	}
