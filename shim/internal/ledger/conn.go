@@ -39,14 +39,14 @@ const (
 // as it was shown.
 type Conn struct {
 	// By Ledger.Observe and Ledger.Closed: what there is of the connection.
-	tcp.Socket             // in the state tcp.Close if Closed
-	Was        *tcp.Socket // the latest that was open; nil as long as the connection is
-	Side       Side
-	New        bool   // came after the trigger
-	Seen       Moment // the latest sample that shows the connection; 0: none
-	Listed     Moment // the latest sample that shows it, or what the kernel keeps of it
-	Ended      Moment // when the event was read, if Closed
-	pingPong   pingPong
+	tcp.Socket              // in the state tcp.Close if Closed
+	Was         *tcp.Socket // the latest that was open; nil as long as the connection is
+	Side        Side
+	New         bool   // came after the trigger
+	Seen        Moment // the latest sample that shows the connection; 0: none
+	Listed      Moment // the latest sample that shows it, or what the kernel keeps of it
+	Ended       Moment // when the event was read, if Closed
+	hasPingPong bool   // Info.PingPong was read
 
 	// By Ledger.End, too.
 	Fate     Fate

@@ -24,7 +24,7 @@ type Ledger struct {
 	sample Sample           // the current
 	conns  map[uint64]*Conn // by identity
 
-	lacking        map[uint64]*Conn // those in the sample that need their pingPong, by ConnKey
+	lacking        map[uint64]*Conn // those in the sample that need their Info.PingPong, by ConnKey
 	pingPongReadAt time.Time
 }
 
