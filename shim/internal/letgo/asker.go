@@ -153,7 +153,7 @@ func (a *Asker) follow(c *ledger.Conn, from *client) {
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
 		k = &Kept{
-			Conn: c, server: a.addServer(c), from: from, since: a.now, cycle: unequal,
+			Conn: c, server: a.addServer(c), from: from, since: a.now, cycle: several,
 		}
 		a.kept[c.Cookie] = k
 	case k != nil:

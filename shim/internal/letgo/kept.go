@@ -35,8 +35,7 @@ type cycle uint8
 const (
 	single   cycle = iota // one request and its answer
 	unclear               // not certainly
-	unequal               // fewer answers than requests, as far as segments tell
-	overlaps              // more was received while the request waited
+	several               // fewer answers than requests, as far as segments tell, or more received while one waited
 )
 
 // parting is how far the client of a connection that was closed has gone.
@@ -174,7 +173,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	out, sentSegments := k.Out.Bytes, k.Out.Segments
 	mixed := unclear
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
-		mixed = unequal
+		mixed = several
 	}
 	sent := max(k.Info.SentSegments, 1)
 	usual := max((k.Info.Segments+sent/2)/sent, 1) // of a request, if each answer has one
@@ -209,7 +208,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		// A body in parts, or several requests at a time.
 		gap := now - k.Info.LastReceived - before.Moved
 		if gap > maxHeadGap || gap > minIdle && usual == 1 {
-			k.cycle = overlaps
+			k.cycle = several
 			k.clean = -severalCycles
 			shown = doubt
 		}

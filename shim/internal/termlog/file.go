@@ -8,12 +8,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
-// The values of --termination-log that are not plain paths.
-const (
-	DefaultPath = "/dev/termination-log" // used if the file exists and may be written
-	None        = "none"
-)
-
 // maxSize is the part of the file that Kubernetes shows, in bytes.
 const maxSize = 4096
 
@@ -27,8 +21,8 @@ type file struct {
 func newFile(path string) *file {
 	switch path {
 	case "":
-		return &file{path: DefaultPath}
-	case None:
+		return &file{path: "/dev/termination-log"}
+	case "none":
 		return &file{}
 	}
 	return &file{path: path, given: true}
