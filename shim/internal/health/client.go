@@ -143,12 +143,11 @@ const (
 func (l *Listener) answer(c *client) {
 	up, down := &c.target.up, &c.target.down
 	request := strings.TrimLeft(string(up.buf[:up.end]), "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
-	full := !up.canRead()
 	switch {
 	case len(request) > 0 && (request[0] < 'A' || request[0] > 'z'):
 		l.drop(c, true)
 		return
-	case !full && !strings.Contains(request, "\r\n\r\n") && !strings.Contains(request, "\n\n"):
+	case up.canRead() && !strings.Contains(request, "\r\n\r\n") && !strings.Contains(request, "\n\n"):
 		return
 	}
 	text, body := healthy, "ok\n"

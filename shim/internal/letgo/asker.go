@@ -152,9 +152,7 @@ func (a *Asker) follow(c *ledger.Conn, from *client) {
 	isOpen := c.IsOpen()
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
-		k = &Kept{
-			Conn: c, server: a.addServer(c), from: from, since: a.now, cycle: several,
-		}
+		k = &Kept{Conn: c, server: a.addServer(c), from: from, since: a.now}
 		a.kept[c.Cookie] = k
 	case k != nil:
 		k.Conn = c

@@ -33,9 +33,9 @@ func (k *Kept) asked() bool { return k.Shut || k.Notified }
 type cycle uint8
 
 const (
-	single   cycle = iota // one request and its answer
-	unclear               // not certainly
-	several               // fewer answers than requests, as far as segments tell, or more received while one waited
+	several cycle = iota // fewer answers than requests, as far as segments tell, or more received while one waited
+	unclear              // perhaps several
+	single               // one request and its answer
 )
 
 // parting is how far the client of a connection that was closed has gone.
