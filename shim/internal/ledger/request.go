@@ -180,13 +180,10 @@ func (c *Conn) judge(usual Usual) {
 	if state == Tie && alone && s.Info.PingPong && s.Info.LastSent >= maxDelayedACK {
 		state = Idle
 	}
-	stillWaits := silent && (last.state == InFlight || c.Notified) // lameduck has sent last
-	isProbeACK := silent && ackedLate(s)
 	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
-	isUnchanged := stillWaits || isProbeACK || isPING
 	c.Request = state
 	switch {
-	case isUnchanged:
+	case isPING, silent && (last.state == InFlight || ackedLate(s) || c.Notified): // lameduck has sent last
 		c.Request = last.state
 	case last.state == InFlight && out == 0 && in <= MaxControlBytes: // a PING, whose ACK is to come
 		return
