@@ -157,8 +157,7 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 	case sent:
 		c.sendPause = max(c.sendPause, pause)
 	}
-	hasRead := isKnown && uint64(s.Unread) < c.In.Bytes+uint64(c.Unread)
-	c.Served = hasRead || sent
+	c.Served = sent || isKnown && uint64(s.Unread) < c.In.Bytes+uint64(c.Unread)
 }
 
 // A stream that nobody answers, such as a log's, has paused for minPauses in all, in pauses
