@@ -57,7 +57,7 @@ func create(path string) (*File, error) {
 // refused, since Remove would remove the path.
 func (f *File) acquire() error {
 	var stat unix.Stat_t
-	if err := unix.Fstat(f.fd, &stat); err != nil || !isRegular(&stat) {
+	if err := unix.Fstat(f.fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errors.New("cannot use a path other than a regular file: give another path")
 	}
 	if stat.Nlink > 1 {
@@ -95,8 +95,6 @@ func (f *File) isCurrent() bool {
 		opened.Dev == found.Dev && opened.Ino == found.Ino
 }
 
-func isRegular(stat *unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFREG }
-
 // Present reports whether path exists and, for an alive file, whether its owner runs.
 // A path that cannot be checked counts as present.
 func Present(path string) bool {
@@ -105,7 +103,7 @@ func Present(path string) bool {
 	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR:
 		return false
-	case err != nil || !isRegular(&stat):
+	case err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG:
 		return true
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

@@ -73,7 +73,7 @@ func (l *Listener) serve(c *client) {
 	if n > 0 && c.last != theListener {
 		if l.currentMode() == check.Pass {
 			c.lastByte = time.Now()
-		} else if c.last != theClient && down.isEmpty() {
+		} else if c.last != theClient && down.end == 0 {
 			c.target.Close(false)
 		}
 		c.last = theClient
@@ -81,9 +81,9 @@ func (l *Listener) serve(c *client) {
 	switch {
 	case c.last == theListener:
 		up.discard()
-	case c.target.FD >= 0, !up.isEmpty() && l.relays():
+	case c.target.FD >= 0, up.end > 0 && l.relays():
 		l.relay(c)
-	case up.isEmpty():
+	case up.end == 0:
 		if up.eof { // a client that only wanted to connect
 			l.drop(c, false)
 		}

@@ -120,7 +120,7 @@ func (l *Listener) prepare() (timeout int) {
 		if timeout < 0 || left < timeout {
 			timeout = left
 		}
-		ofClient := events(c.conn, c.target.up.canRead(), !c.target.down.isEmpty())
+		ofClient := events(c.conn, c.target.up.canRead(), c.target.down.end > 0)
 		l.pollSet = append(l.pollSet, ofClient, c.target.events())
 	}
 	return timeout

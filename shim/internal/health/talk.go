@@ -65,7 +65,7 @@ func (t *Talk) Step() (n int, err error) {
 
 // events returns what to wait for.
 func (t *Talk) events() unix.PollFd {
-	return events(t.FD, t.connected && t.down.canRead(), !t.connected || !t.up.isEmpty())
+	return events(t.FD, t.connected && t.down.canRead(), !t.connected || t.up.end > 0)
 }
 
 // await waits until there is something to do, or a signal comes, and reports whether there was time left.

@@ -82,9 +82,14 @@ func (s *series) period() (period time.Duration) {
 func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, period time.Duration) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
+		isRegular := r.equal >= 2*(i+1) // two gaps in a row are equal, of each of the interleaved probes
 		lasts := r.last.at-r.first.at+minTolerance >= patience*quietFor && r.equal >= minEqualGaps*(i+1)
-		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
-		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
+		// The mean gap of probes is within 0.5 % of whole seconds. A loop in a shell that sleeps for a second
+		// takes longer than a second.
+		mean := r.sum / time.Duration(max(r.equal, 1))
+		isWhole := (mean - mean.Round(time.Second)).Abs() <= mean/200
+		isProbe := lasts && isWhole && (i == 0 || s.rhythms[0].equal < 2)
+		if rule == IgnoreProbes && isRegular || rule == IgnoreProbesPatiently && isProbe {
 			return r.first.before, r.gap
 		}
 	}
@@ -141,13 +146,3 @@ const minEqualGaps = 3
 // to the last, before the probe is left out patiently: a client of a balancer that lets go would
 // have stopped.
 const patience = 2
-
-// wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A
-// loop in a shell that sleeps for a second takes longer than a second.
-func (r *rhythm) wholeSeconds() bool {
-	mean := r.sum / time.Duration(r.equal)
-	return (mean - mean.Round(time.Second)).Abs() <= mean/200
-}
-
-// regular reports whether two gaps in a row are equal, of each of the interleaved probes.
-func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved }
