@@ -116,28 +116,20 @@ func (l *Ledger) ChangeSource() {
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
 func (l *Ledger) Observe(s *tcp.Socket, side Side) {
 	side = l.side(s, side)
-	switch {
-	case s.State == tcp.Close || s.State == tcp.SynSent:
-	case isConn(s):
-		l.observe(s, side)
-	default:
-		if c := l.conns[identity(s)]; c != nil {
-			c.Listed = l.sample.Now
-		}
-		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side})
-	}
-}
-
-// isConn reports whether a socket is a connection whose end the program or its client still has,
-// rather than a listener, half open, or what the kernel keeps of a connection.
-func isConn(s *tcp.Socket) bool {
+	isRemnant := s.State == tcp.FinWait2 && !s.HasInfo && s.Cookie != 0 // which the kernel keeps alone
 	switch s.State {
-	case tcp.Established, tcp.CloseWait, tcp.FinWait1, tcp.LastAck, tcp.Closing:
-		return true
-	case tcp.FinWait2:
-		return s.HasInfo || s.Cookie == 0
+	case tcp.Close, tcp.SynSent:
+		return
+	case tcp.Established, tcp.CloseWait, tcp.FinWait1, tcp.FinWait2, tcp.LastAck, tcp.Closing:
+		if !isRemnant {
+			l.observe(s, side)
+			return
+		}
 	}
-	return false
+	if c := l.conns[identity(s)]; c != nil {
+		c.Listed = l.sample.Now
+	}
+	l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side})
 }
 
 // take returns the connection of a socket. One that was over or lost is another, as is an

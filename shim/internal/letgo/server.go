@@ -89,15 +89,13 @@ func (a *Asker) TakeUnknown() []*Server {
 func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 	y.Answer = answer
 	isNamed := slices.Contains(a.cfg.Goaway, y.At.Port())
+	y.way = never
 	switch {
-	case answer.HTTP2 && answer.Relay:
-		y.way = never
+	case answer.Relay:
 	case answer.HTTP2 && (isNamed || answer.Alone && slices.Contains(a.cfg.Goaway, Auto)):
 		y.way = notice
 	case a.cfg.CloseIdle:
 		y.way = closing
-	default:
-		y.way = never
 	}
 	a.figures.Answered = append(a.figures.Answered, *y)
 	if y.Moves() && !slices.Contains(a.figures.GoawayPorts, y.At.Port()) {

@@ -68,7 +68,17 @@ func (f *fold) addConn(c *ledger.Conn) {
 		f.countRequest(c)
 		f.noteActivity(c)
 	case ledger.Closed:
-		f.addClosed(c)
+		if c.Info.Sent > 0 {
+			f.acceptedOn[c.Local.Port()] = true
+		}
+		if c.New && c.Opened == 0 {
+			f.bare++
+		}
+		came := c.Ended
+		if !c.Unseen {
+			came -= c.Info.LastReceived
+		}
+		f.forget(c, came)
 	case ledger.Missing: // that may be activity
 		f.counted.add(activityOf(c, f.now))
 	case ledger.Lost:
@@ -93,21 +103,6 @@ func (t *Tracker) noteNew(c *ledger.Conn) {
 		t.crowded = max(t.crowded, c.Opened)
 	}
 	t.newest = max(t.newest, c.Opened)
-}
-
-// addClosed adds a connection whose end an event has reported.
-func (t *Tracker) addClosed(c *ledger.Conn) {
-	if c.Info.Sent > 0 {
-		t.acceptedOn[c.Local.Port()] = true
-	}
-	if c.New && c.Opened == 0 {
-		t.bare++
-	}
-	came := c.Ended
-	if !c.Unseen {
-		came -= c.Info.LastReceived
-	}
-	t.forget(c, came)
 }
 
 // forget keeps only the activity of a closed connection. One that may be a health probe joins
