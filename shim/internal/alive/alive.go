@@ -37,7 +37,8 @@ func Create(path string) (*File, error) {
 // create returns EWOULDBLOCK if another process has the file locked, or has just
 // removed it.
 func create(path string) (*File, error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|
+		unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
 	switch {
 	case err == unix.ELOOP: // by O_NOFOLLOW
 		return nil, errors.New("cannot use a symbolic link: give the path of a file")

@@ -56,7 +56,7 @@ func (f *file) rewrite(text string) error {
 		return err
 	}
 	before := string(buf[:n])
-	others := strings.Replace(before, f.ownText, "", 1) // what is left of it if others cut it or wrote over it is theirs
+	others := strings.Replace(before, f.ownText, "", 1) // if others cut it or wrote over it, the rest is theirs
 	own := fit(others, text)
 	if content := others + own; content != before {
 		written, err := unix.Pwrite(fd, []byte(content), 0)

@@ -175,8 +175,8 @@ func (f *fold) noteQueue() (longest Cause) {
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
-	if f.sockets.Baseline && f.sockets.Previous != 0 { // connections may have come since the former source's last sample
-		f.queuedAt = f.now
+	if f.sockets.Baseline && f.sockets.Previous != 0 {
+		f.queuedAt = f.now // connections may have come between the samples of two sources
 	}
 	if !f.sockets.MissedAt.IsZero() {
 		f.markActive(f.sockets.Moment(f.sockets.MissedAt))
