@@ -46,6 +46,7 @@ func (f *fold) addOther(s *ledger.Other) {
 	switch {
 	case s.Side != ledger.Clients:
 	case s.State == tcp.Listen:
+		f.listeners = append(f.listeners, s)
 		f.ListenedAt = f.sockets.At
 		f.wanted += int(s.Unread)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
@@ -160,12 +161,10 @@ func (f *fold) waiting(port uint16, n int) Cause {
 // any if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
 func (f *fold) noteQueue() (longest Cause) {
-	for i := range f.sockets.Others {
-		s := &f.sockets.Others[i]
+	for _, s := range f.listeners {
 		n := int(s.Unread)
-		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
 		port := s.Local.Port()
-		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
+		if n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
 			longest = f.waiting(port, n)
 			f.queuedAt = f.now
 		}

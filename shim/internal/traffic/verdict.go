@@ -13,7 +13,8 @@ type fold struct {
 	Sample
 	counted activity // without probes that are left out
 
-	wanted int // connections in accept queues that have sent something or are not shown
+	listeners []*ledger.Other
+	wanted    int // connections in accept queues that have sent something or are not shown
 
 	lasting      Cause // open connections with a peer that answers: Drained waits
 	unsent       bool  // a peer has not acknowledged all bytes
@@ -49,7 +50,7 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(max(f.crowded, f.queuedAt)) >= KeptFor*f.cfg.QuietFor &&
 		f.silentSince(f.newest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
 	v.Active = f.recent(max(latest.opened, latest.moved, latest.shut)) || f.InFlight > 0
-	v.NoSockets = f.ListenedAt != f.sockets.At && f.Open == 0 && f.InFlight == 0
+	v.NoSockets = len(f.listeners) == 0 && f.Open == 0 && f.InFlight == 0
 	v.Stuck = !f.served && f.now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
