@@ -58,13 +58,12 @@ func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 func (f *fold) count(c *ledger.Conn) {
 	f.counted.add(activityOf(c, c.Moved))
 	isGone := c.PeerGone()
-	switch {
-	case c.Accepted:
+	if c.Accepted {
 		f.acceptedOn[c.Local.Port()] = true
 		if !c.Before.Accepted {
 			f.progressAt = f.now
 		}
-	default:
+	} else {
 		f.queued = c.Remote.Addr()
 		if c.Unread == 0 {
 			f.wanted--
@@ -76,15 +75,15 @@ func (f *fold) count(c *ledger.Conn) {
 			f.streamed = f.now
 		}
 	}
+	if isGone {
+		f.LeftOut.Gone++
+	}
 	if c.State == tcp.Established {
 		f.Open++
-	}
-	switch {
-	case isGone:
-		f.LeftOut.Gone++
-	case c.State == tcp.Established:
-		f.lasting.Connections++
-		f.lasting.Peer = c.Remote.Addr()
+		if !isGone {
+			f.lasting.Connections++
+			f.lasting.Peer = c.Remote.Addr()
+		}
 	}
 	if c.New && c.Opened == 0 {
 		f.LeftOut.Bare++
