@@ -47,7 +47,6 @@ type Asker struct {
 	open    int              // of those that were closed, how many the server has not closed in turn
 	clients map[netip.Addr]*client
 	servers map[netip.AddrPort]*Server
-	unknown []*Server
 
 	askedAt  ledger.Moment // the latest question
 	requests int           // on connections whose clients were asked

@@ -34,7 +34,7 @@ type Answer struct {
 type way uint8
 
 const (
-	unknown way = iota // the server has not answered yet
+	unknown way = iota // the server has not been asked yet
 	never
 	closing // their connections are closed while they are idle
 	notice  // GOAWAY
@@ -78,9 +78,13 @@ func IsHTTP1(answer string) (is, isCertain bool) {
 }
 
 // TakeUnknown returns the servers that are to be asked what they speak, once each.
-func (a *Asker) TakeUnknown() []*Server {
-	servers := a.unknown
-	a.unknown = nil
+func (a *Asker) TakeUnknown() (servers []*Server) {
+	for _, y := range a.servers {
+		if y.way == unknown {
+			y.way = never // until it answers
+			servers = append(servers, y)
+		}
+	}
 	return servers
 }
 
@@ -112,7 +116,6 @@ func (a *Asker) addServer(c *ledger.Conn) *Server {
 	if y == nil {
 		y = &Server{At: c.Local, Known: c, usual: limit{idle: minIdle}, hot: limit{idle: hotIdle, proof: -enoughCycles}}
 		a.servers[c.Local] = y
-		a.unknown = append(a.unknown, y)
 	}
 	return y
 }
