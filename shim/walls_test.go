@@ -29,7 +29,7 @@ var walls = tables.Rows(`
 	shim/internal/cost            | pure: cmp slices time ledger tcp traffic
 	shim/internal/health          | check unix
 	shim/internal/lastresort      | proc sig sigcatch
-	shim/internal/ledger          | pure: hash/maphash net/netip slices time tcp
+	shim/internal/ledger          | pure: cmp net/netip slices time tcp
 	shim/internal/letgo           | pure: cmp maps net/netip slices strings time ledger tcp
 	shim/internal/observe         | alive check closer health ledger letgo procfs report scope sockdiag stop tcp traffic
     unix
@@ -47,7 +47,7 @@ var walls = tables.Rows(`
 	shim/internal/sockdiag        | tcp unix
 	shim/internal/stderr          | quote unix
 	shim/internal/stop            | pure: cmp errors fmt slices strconv strings time sig
-	shim/internal/tcp             | pure: net/netip slices time
+	shim/internal/tcp             | pure: hash/maphash net/netip slices time
 	shim/internal/termlog         | quote unix
 	shim/internal/traffic         | pure: cmp net/netip slices time ledger stop tcp
 	shim/internal/watch           | cost observe plan proc report sig sigcatch stderr stop termlog traffic unix

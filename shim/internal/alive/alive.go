@@ -25,24 +25,20 @@ type File struct {
 // Other users may often write to the volume, and could plant a symbolic or a hard link
 // to a file of lameduck's user: neither is followed. Errors do not name the path.
 func Create(path string) (*File, error) {
-	for deadline := time.Now().Add(lockTimeout); ; {
+	for began := time.Now(); time.Since(began) <= lockTimeout; time.Sleep(10 * time.Millisecond) {
 		f, err := create(path)
 		if err != unix.EWOULDBLOCK {
 			return f, err
 		}
-		if time.Now().After(deadline) {
-			return nil, errors.New("cannot lock the file: another running lameduck holds the lock; " +
-				"give each a path of its own")
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
+	return nil, errors.New("cannot lock the file: another running lameduck holds the lock; give each a path of its own")
 }
 
 // create returns EWOULDBLOCK if another process has the file locked, or has just
 // removed it.
 func create(path string) (*File, error) {
-	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := unix.Open(path, flags, 0o644)
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|
+		unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
 	switch {
 	case err == unix.ELOOP: // by O_NOFOLLOW
 		return nil, errors.New("cannot use a symbolic link: give the path of a file")
@@ -61,7 +57,7 @@ func create(path string) (*File, error) {
 // refused, since Remove would remove the path.
 func (f *File) acquire() error {
 	var stat unix.Stat_t
-	if err := unix.Fstat(f.fd, &stat); err != nil || !isRegular(&stat) {
+	if err := unix.Fstat(f.fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errors.New("cannot use a path other than a regular file: give another path")
 	}
 	if stat.Nlink > 1 {
@@ -99,8 +95,6 @@ func (f *File) isCurrent() bool {
 		opened.Dev == found.Dev && opened.Ino == found.Ino
 }
 
-func isRegular(stat *unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFREG }
-
 // Present reports whether path exists and, for an alive file, whether its owner runs.
 // A path that cannot be checked counts as present.
 func Present(path string) bool {
@@ -109,7 +103,7 @@ func Present(path string) bool {
 	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR:
 		return false
-	case err != nil || !isRegular(&stat):
+	case err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG:
 		return true
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

@@ -86,7 +86,7 @@ func (t *Tracker) updatePorts() {
 			continue
 		}
 		p := t.port(c.Local.Port())
-		if ledger.IsOpen(&c.Socket) {
+		if c.IsOpen() {
 			p.open++
 		}
 		if c.Accepted && p.end != nil {

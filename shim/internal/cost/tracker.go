@@ -101,7 +101,7 @@ func (t *Tracker) Judge(sample *ledger.Sample, seen *traffic.Sample) Result {
 
 // addOther adds a socket that is no connection: a listener, or what the kernel keeps of a connection.
 func (t *Tracker) addOther(s *ledger.Other) {
-	p, key := t.port(s.Local.Port()), ledger.ConnKey(s.Local, s.Remote)
+	p, key := t.port(s.Local.Port()), s.Ends()
 	switch c := t.closed[key]; {
 	case s.State == tcp.Close:
 		p.closedAt = t.sample.Moment(s.At)
@@ -143,7 +143,7 @@ func (t *Tracker) addCut(c *ledger.Conn, s *tcp.Socket, inFlight, streamed bool)
 		cut.port = p
 		cut.finAcked = s.Info.Acked+s.Info.Resent > s.Info.Sent // the FIN counts as a byte
 	}
-	t.closed[ledger.ConnKey(s.Local, s.Remote)] = cut
+	t.closed[s.Ends()] = cut
 	return true
 }
 
@@ -194,12 +194,12 @@ func (t *Tracker) waits(s *tcp.Socket) bool {
 // reset has no remote port, counters or time of receipt (tcp_disconnect in net/ipv4/tcp.c): one that was never
 // accepted is refused; others are no client's, such as those to servers that HAProxy resets when it exits.
 func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
-	last, p := c.LastOpen(), t.port(c.Local.Port())
+	last, p := cmp.Or(c.Was, &c.Socket), t.port(c.Local.Port())
 	isReset := c.Remote.Port() == 0
 	wasAccepted := c.Accepted && last.State != tcp.Close && c.Side != ledger.Ignored
 	switch {
 	case c.Fate == ledger.Lost && wasAccepted:
-		t.addCut(c, last, t.inFlight(last), ledger.Streams(c, last.Info.LastSent))
+		t.addCut(c, last, t.inFlight(last), c.Streams(last.Info.LastSent))
 	case c.Fate != ledger.Closed:
 	case isReset && !p.followed:
 		// A client here whom we refuse looks the same, but never had an ACK (connect(2)).
@@ -212,12 +212,12 @@ func (t *Tracker) addConn(c *ledger.Conn) (wasReset bool) {
 	case isReset:
 		since := c.Ended - c.Seen
 		inFlight := t.inFlight(last) && (last.Info.NotSent > 0 || c.Info.LastSent >= since)
-		return !t.addCut(c, last, inFlight, ledger.Streams(c, last.Info.LastSent+since))
+		return !t.addCut(c, last, inFlight, c.Streams(last.Info.LastSent+since))
 	case !p.followed:
 		waits := c.Info.LastSent < c.Info.LastReceived && !p.ignored && !t.port(c.Remote.Port()).followed
 		t.addCut(c, &c.Socket, waits, false) // a request of a proxy, whose response will be reset
 	case c.Side != ledger.Ignored:
-		t.addCut(c, &c.Socket, t.wasCut(c), ledger.Streams(c, c.Info.LastSent))
+		t.addCut(c, &c.Socket, t.wasCut(c), c.Streams(c.Info.LastSent))
 	}
 	return false
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func askUnix(r *check.Request, deadline time.Time) (status int, err error) {
 		var stat unix.Stat_t
 		if unix.Stat(r.Path[:end], &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
 			path := "/" + strings.TrimPrefix(r.Path[end:], "/")
-			return newTalk(&unix.SockaddrUnix{Name: r.Path[:end]}, requestOf(r, path)).exchange(deadline)
+			return newTalk(requestOf(r, path), unix.AF_UNIX, &unix.SockaddrUnix{Name: r.Path[:end]}).exchange(deadline)
 		}
 	}
 	return 0, unix.ECONNREFUSED
@@ -63,7 +62,7 @@ const closeTime = time.Second
 
 // exchange returns the status of the answer, and ends the connection.
 func (t *Talk) exchange(deadline time.Time) (status int, err error) {
-	defer t.End("")
+	defer t.Close(false)
 	for status == 0 {
 		var isWhole bool
 		if _, err = t.Step(); err != nil {
@@ -97,10 +96,9 @@ func (t *Talk) exchange(deadline time.Time) (status int, err error) {
 func statusOf(answer string) (status int, isWhole bool) {
 	for {
 		line, _, isWhole := strings.Cut(answer, "\n")
-		words := strings.Fields(line)
 		status = 0
-		if isWhole && len(words) > 1 && strings.HasPrefix(words[0], "HTTP/1.") {
-			status, _ = strconv.Atoi(words[1])
+		if isWhole {
+			_, _ = fmt.Sscanf(line, "HTTP/1.%d %d", new(int), &status)
 		}
 		if status/100 != 1 || status == 101 {
 			return status, isWhole

@@ -51,7 +51,7 @@ func TestLongestSilent(t *testing.T) {
 		l.accept(t, i+1)
 	}
 	io.WriteString(clients[0], "GET / HTTP/1.1\r\n") // makes the second the one
-	l.pollUntil(t, "the bytes are read", func() bool { return !l.clients[0].target.up.isEmpty() })
+	l.pollUntil(t, "the bytes are read", func() bool { return l.clients[0].target.up.end > 0 })
 	dial(t, l.addr)
 	l.accept(t, maxClients+1)
 	wantReset(t, clients[1])
@@ -142,6 +142,6 @@ func TestScarce(t *testing.T) {
 	limit(was.Cur)
 	wantReset(t, silent)
 	io.WriteString(next, request)
-	l.pollUntil(t, "the answer is sent", func() bool { return l.clients[0].answered })
+	l.pollUntil(t, "the answer is sent", func() bool { return l.clients[0].last == theListener })
 	wantText(t, next, ok)
 }

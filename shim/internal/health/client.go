@@ -1,7 +1,7 @@
 package health
 
 import (
-	"bytes"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
@@ -13,16 +13,14 @@ const maxClients = 16
 // limits are how long a client may be silent, and a pause.
 type limits struct {
 	greeting time.Duration // before the first byte, until the client is connected to the target
-	request  time.Duration // before and during a request
-	kept     time.Duration // on a connection that is kept alive
+	silence  time.Duration // at any time
 	end      time.Duration // after an answer, if the connection is to end
 	retry    time.Duration // the pause when descriptors or memory are scarce
 }
 
 var defaultLimits = limits{
 	greeting: 200 * time.Millisecond,
-	request:  10 * time.Second,
-	kept:     75 * time.Second,
+	silence:  75 * time.Second,
 	end:      2 * time.Second,
 	retry:    time.Second,
 }
@@ -34,6 +32,7 @@ const (
 	nobody sender = iota
 	theClient
 	theCommand
+	theListener
 )
 
 // client is a connection to the listener and, if relayed, its connection to the
@@ -42,7 +41,6 @@ type client struct {
 	conn     int  // -1: no client
 	target   Talk // whose flows come from the client, and go to it; up also holds the head of a request
 	tried    int  // how many targets refused
-	answered bool // here
 	last     sender
 	lastByte time.Time // or when the client was accepted; zero: no client
 }
@@ -54,16 +52,13 @@ func (l *Listener) noClient(up, down []byte) client {
 
 // limit returns how long a client may be silent.
 func (l *Listener) limit(c *client) time.Duration {
-	passes := l.currentMode() == check.Pass
 	switch {
-	case c.answered, !passes && c.last == theCommand:
+	case c.last == theListener, c.last == theCommand && l.currentMode() != check.Pass:
 		return l.limits.end
-	case passes && c.target.connected && c.last != nobody:
-		return l.limits.kept
 	case c.target.FD < 0 && l.relays():
 		return l.limits.greeting
 	}
-	return l.limits.request
+	return l.limits.silence
 }
 
 // serve does what is possible without waiting. During a stop the bytes of a client do not
@@ -75,20 +70,20 @@ func (l *Listener) serve(c *client) {
 		l.drop(c, true)
 		return
 	}
-	if n > 0 && !c.answered {
+	if n > 0 && c.last != theListener {
 		if l.currentMode() == check.Pass {
 			c.lastByte = time.Now()
-		} else if c.last != theClient && down.isEmpty() {
-			c.target.close(false)
+		} else if c.last != theClient && down.end == 0 {
+			c.target.Close(false)
 		}
 		c.last = theClient
 	}
 	switch {
-	case c.answered:
+	case c.last == theListener:
 		up.discard()
-	case c.target.FD >= 0, !up.isEmpty() && l.relays():
+	case c.target.FD >= 0, up.end > 0 && l.relays():
 		l.relay(c)
-	case up.isEmpty():
+	case up.end == 0:
 		if up.eof { // a client that only wanted to connect
 			l.drop(c, false)
 		}
@@ -121,7 +116,7 @@ func (l *Listener) relay(c *client) {
 		if c.target.connected {
 			break
 		}
-		c.target.close(false)
+		c.target.Close(false)
 	}
 	l.drop(c, true)
 }
@@ -129,13 +124,13 @@ func (l *Listener) relay(c *client) {
 // drop closes both connections of a client.
 func (l *Listener) drop(c *client, reset bool) {
 	closeSocket(c.conn, reset)
-	c.target.close(reset)
+	c.target.Close(reset)
 	*c = l.noClient(c.target.up.buf, c.target.down.buf)
 }
 
 // evict drops a client that has been silent. One that has its answer is not reset: a reset
 // might overtake the answer.
-func (l *Listener) evict(c *client) { l.drop(c, c.last != theCommand) }
+func (l *Listener) evict(c *client) { l.drop(c, c.last < theCommand) }
 
 const (
 	healthy   = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n"
@@ -147,13 +142,12 @@ const (
 // reset.
 func (l *Listener) answer(c *client) {
 	up, down := &c.target.up, &c.target.down
-	request := bytes.TrimLeft(up.buf[:up.end], "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
-	full := !up.canRead()
+	request := strings.TrimLeft(string(up.buf[:up.end]), "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
 	switch {
 	case len(request) > 0 && (request[0] < 'A' || request[0] > 'z'):
 		l.drop(c, true)
 		return
-	case !full && !bytes.Contains(request, []byte("\r\n\r\n")) && !bytes.Contains(request, []byte("\n\n")):
+	case up.canRead() && !strings.Contains(request, "\r\n\r\n") && !strings.Contains(request, "\n\n"):
 		return
 	}
 	text, body := healthy, "ok\n"
@@ -161,13 +155,12 @@ func (l *Listener) answer(c *client) {
 		text, body = unhealthy, "stopping\n"
 	}
 	text += common
-	if !bytes.HasPrefix(request, []byte("HEAD ")) {
+	if !strings.HasPrefix(request, "HEAD ") {
 		text += body
 	}
 	down.end = copy(down.buf, text)
 	down.eof = true
 	up.discard()
-	c.answered = true
-	c.last = theCommand
+	c.last = theListener
 	c.lastByte = time.Now()
 }

@@ -66,8 +66,7 @@ func (p *Conns) noteClose(fd int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = slices.Delete(p.closed, 0, max(0, len(p.closed)+1-maxClosed))
-	p.closed = append(p.closed, closedConn{p.open[fd], time.Now()})
+	p.closed = append(p.closed[max(0, len(p.closed)+1-maxClosed):], closedConn{p.open[fd], time.Now()})
 	delete(p.open, fd)
 }
 

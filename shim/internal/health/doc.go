@@ -32,8 +32,7 @@
 // 200 ms for protocols in which the server speaks first. So clients that say
 // nothing reach the command 80 times a second at most, however many there are.
 //
-// A client may be silent for 10 s, and on a relayed connection, on which it has sent
-// a byte, for 75 s, which is longer than checkers pause.
+// A client may be silent for 75 s, which is longer than checkers pause.
 //
 // A half-close is relayed as a half-close, a reset or a refusal as a reset.
 //

@@ -15,8 +15,6 @@ type flow struct {
 	shut bool // the end was relayed, or the receiver is gone
 }
 
-func (f *flow) isEmpty() bool { return f.end == 0 }
-
 func (f *flow) canRead() bool { return !f.eof && f.end < len(f.buf) }
 
 // read reads once, if there is room. The result is 0 at the end, and if no byte is ready.
@@ -38,7 +36,7 @@ func (f *flow) read(fd int) (n int, err error) {
 // write writes as many bytes as the socket takes, and relays a FIN after the last
 // byte. If the receiver is gone, the rest is discarded; the opposite flow goes on.
 func (f *flow) write(fd int) {
-	if !f.isEmpty() {
+	if f.end > 0 {
 		n, err := unix.SendmsgN(fd, f.buf[:f.end], nil, nil, unix.MSG_NOSIGNAL)
 		f.end = copy(f.buf, f.buf[n:f.end])
 		if err != nil && err != unix.EAGAIN {
@@ -46,7 +44,7 @@ func (f *flow) write(fd int) {
 			f.discard()
 		}
 	}
-	if f.isEmpty() {
+	if f.end == 0 {
 		if f.eof && !f.shut {
 			unix.Shutdown(fd, unix.SHUT_WR)
 		}

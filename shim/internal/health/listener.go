@@ -83,9 +83,7 @@ func (l *Listener) pollOnce() {
 	if err != nil && err != unix.EINTR { // no memory, or a limit below the number of open files: do not spin
 		time.Sleep(l.limits.retry)
 	}
-	if l.pollSet[0].Revents != 0 {
-		unix.Read(l.wake, make([]byte, 8))
-	}
+	unix.Read(l.wake, make([]byte, 8))
 	for i := range l.clients {
 		if l.clients[i].conn >= 0 {
 			l.serve(&l.clients[i])
@@ -122,7 +120,7 @@ func (l *Listener) prepare() (timeout int) {
 		if timeout < 0 || left < timeout {
 			timeout = left
 		}
-		ofClient := events(c.conn, c.target.up.canRead(), !c.target.down.isEmpty())
+		ofClient := events(c.conn, c.target.up.canRead(), c.target.down.end > 0)
 		l.pollSet = append(l.pollSet, ofClient, c.target.events())
 	}
 	return timeout

@@ -42,7 +42,7 @@ type testListener struct {
 func open(t *testing.T, s check.Spec) *testListener {
 	t.Helper()
 	l := testutil.Must(Open(s, NewConns()))
-	l.limits = limits{greeting: time.Hour, request: time.Hour, kept: time.Hour, end: time.Hour, retry: time.Hour}
+	l.limits = limits{greeting: time.Hour, silence: time.Hour, end: time.Hour, retry: time.Hour}
 	t.Cleanup(func() {
 		for i := range l.clients {
 			l.drop(&l.clients[i], true)

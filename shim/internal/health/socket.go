@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -12,26 +13,20 @@ import (
 // of the next client, and the client's check is a second late.
 const backlog = 4096
 
-// newSocket returns a non-blocking socket for an address, closed on exec. Over TCP it sends
-// without delay, and so do the connections that it accepts.
-func newSocket(at unix.Sockaddr) (fd int, err error) {
-	family := unix.AF_UNIX
-	switch at.(type) {
-	case *unix.SockaddrInet4:
-		family = unix.AF_INET
-	case *unix.SockaddrInet6:
-		family = unix.AF_INET6
-	}
+// newSocket returns a non-blocking socket, closed on exec. Over TCP it sends without delay, and so
+// do the connections that it accepts.
+func newSocket(family int) (fd int, err error) {
 	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	return fd, err
 }
 
-func sockaddr(a netip.AddrPort) unix.Sockaddr {
+// sockaddr returns an address for the kernel, [::] if it is missing, and its family.
+func sockaddr(a netip.AddrPort) (family int, at unix.Sockaddr) {
 	if a.Addr().Is4() {
-		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
+		return unix.AF_INET, &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
 	}
-	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
+	return unix.AF_INET6, &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
 // localAddress returns the address of a TCP socket.
@@ -53,30 +48,24 @@ func addrPort(at unix.Sockaddr) netip.AddrPort {
 
 // bind returns a socket bound to an address. On [::] it accepts IPv4, too.
 func bind(at netip.AddrPort) (fd int, err error) {
-	fd, err = newSocket(sockaddr(at))
-	if err != nil {
-		return -1, err
-	}
+	family, addr := sockaddr(at)
+	fd, err = newSocket(family)
 	unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails on IPv4
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	err = unix.Bind(fd, sockaddr(at))
+	err = cmp.Or(err, unix.Bind(fd, addr))
 	if err != nil {
-		unix.Close(fd)
-		fd = -1
+		closeSocket(fd, false)
+		return -1, err
 	}
-	return fd, err
+	return fd, nil
 }
 
 // listen listens on IPv6 and IPv4 if the address is missing or [::], and on IPv4
 // alone if the address is missing and the kernel has no IPv6.
 func listen(at netip.AddrPort) (fd int, err error) {
-	if at.Addr().IsValid() {
-		fd, err = bind(at)
-	} else {
-		fd, err = bind(netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port()))
-		if err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL {
-			fd, err = bind(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
-		}
+	fd, err = bind(at)
+	if !at.Addr().IsValid() && (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL) {
+		fd, err = bind(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
 	}
 	if err == nil {
 		err = unix.Listen(fd, backlog)

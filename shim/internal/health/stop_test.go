@@ -2,7 +2,6 @@ package health
 
 import (
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -48,21 +47,21 @@ func TestClose(t *testing.T) {
 func TestLimits(t *testing.T) {
 	l, _, _ := relayed(t)
 	l.stop()
-	l.limits = limits{greeting: 1, request: 2, kept: 3, end: 4}
-	names := []string{1: "greeting", "request", "kept", "end"}
-	senders := map[string]sender{"client": theClient, "command": theCommand}
+	l.limits = limits{greeting: 1, silence: 2, end: 3}
+	names := []string{1: "greeting", "silence", "end"}
+	senders := map[string]sender{"client": theClient, "command": theCommand, "listener": theListener}
 	for _, cells := range tables.Rows(`
 		# the connection to the target | who sent the last byte | the limit before a stop | during it
-		none           |         | greeting | request
-		not yet        |         | request  | request
-		relayed        |         | request  | request
-		relayed        | client  | kept     | request
-		relayed        | command | kept     | end
-		none, answered |         | end      | end
+		none    |          | greeting | silence
+		not yet |          | silence  | silence
+		relayed |          | silence  | silence
+		relayed | client   | silence  | silence
+		relayed | command  | silence  | end
+		none    | listener | end      | end
 	`) {
-		c := client{answered: cells[0] == "none, answered", last: senders[cells[1]]}
+		c := client{last: senders[cells[1]]}
 		c.target.connected = cells[0] == "relayed"
-		if strings.HasPrefix(cells[0], "none") {
+		if cells[0] == "none" {
 			c.target.FD = -1
 		}
 		for mode, want := range []string{check.Pass: cells[2], check.Fail: cells[3]} {
@@ -94,7 +93,7 @@ func TestEnds(t *testing.T) {
 		if l.clients[0].lastByte.After(begin) {
 			t.Error("a byte has prolonged the client's time")
 		}
-		l.limits.end, l.limits.request = -time.Hour, -time.Hour // have passed
+		l.limits.end, l.limits.silence = -time.Hour, -time.Hour // have passed
 		l.prepare()
 		wantEnded(t, client)
 		wantEnded(t, server)

@@ -18,25 +18,27 @@ type Talk struct {
 }
 
 // open makes a socket, for connect.
-func (t *Talk) open(to unix.Sockaddr) {
+func (t *Talk) open(family int, to unix.Sockaddr) {
 	t.to = to
-	t.FD, t.failed = newSocket(to)
+	t.FD, t.failed = newSocket(family)
 }
 
 // newTalk begins to send a request.
-func newTalk(to unix.Sockaddr, request string) *Talk {
+func newTalk(request string, family int, to unix.Sockaddr) *Talk {
 	t := &Talk{up: flow{buf: []byte(request), end: len(request)}, down: flow{buf: make([]byte, bufferLen)}}
-	t.open(to)
+	t.open(family, to)
 	return t
 }
 
 // Talk begins to send a request to an address, from another one if that is valid. What cannot even begin
 // fails with the first Step.
 func (p *Conns) Talk(to, from netip.AddrPort, request string) *Talk {
-	t := newTalk(sockaddr(to), request)
+	family, addr := sockaddr(to)
+	t := newTalk(request, family, addr)
 	t.conns = p
 	if t.failed == nil && from.IsValid() {
-		t.failed = unix.Bind(t.FD, sockaddr(from))
+		_, addr = sockaddr(from)
+		t.failed = unix.Bind(t.FD, addr)
 	}
 	return t
 }
@@ -63,7 +65,7 @@ func (t *Talk) Step() (n int, err error) {
 
 // events returns what to wait for.
 func (t *Talk) events() unix.PollFd {
-	return events(t.FD, t.connected && t.down.canRead(), !t.connected || !t.up.isEmpty())
+	return events(t.FD, t.connected && t.down.canRead(), !t.connected || t.up.end > 0)
 }
 
 // await waits until there is something to do, or a signal comes, and reports whether there was time left.
@@ -81,16 +83,8 @@ func (t *Talk) Answer() string { return string(t.down.buf[:t.down.end]) }
 // IsOver reports whether the server will send nothing more.
 func (t *Talk) IsOver() bool { return t.down.eof }
 
-// End sends a last word, and closes the connection.
-func (t *Talk) End(last string) {
-	if t.connected {
-		unix.SendmsgN(t.FD, []byte(last), nil, nil, unix.MSG_NOSIGNAL)
-	}
-	t.close(false)
-}
-
-// close closes the connection, if any.
-func (t *Talk) close(reset bool) {
+// Close closes the connection, if any.
+func (t *Talk) Close(reset bool) {
 	if t.FD >= 0 {
 		t.conns.noteClose(t.FD)
 		closeSocket(t.FD, reset)

@@ -34,29 +34,19 @@ const (
 	Lost                // has been missing for Config.LostAfter: taken for closed
 )
 
-// Activity is when the latest connection came, and when the latest byte moved; 0: never.
-type Activity struct{ Opened, Moved Moment }
-
-// Add adds other activity.
-func (a *Activity) Add(b Activity) {
-	a.Opened = max(a.Opened, b.Opened)
-	a.Moved = max(a.Moved, b.Moved)
-}
-
 // Conn is a connection as the latest sample or the event of its end has shown the socket. A
 // connection that is shown, and has ended before the sample does, is in the sample twice: first
 // as it was shown.
 type Conn struct {
 	// By Ledger.Observe and Ledger.Closed: what there is of the connection.
-	tcp.Socket             // in the state tcp.Close if Closed
-	Was        *tcp.Socket // the latest that was open; nil as long as the connection is
-	Side       Side
-	First      bool   // no earlier sample has shown the connection
-	New        bool   // came after the trigger
-	Seen       Moment // the latest sample that shows the connection; 0: none
-	Listed     Moment // the latest sample that shows it, or what the kernel keeps of it
-	Ended      Moment // when the event was read, if Closed
-	pingPong   pingPong
+	tcp.Socket              // in the state tcp.Close if Closed
+	Was         *tcp.Socket // the latest that was open; nil as long as the connection is
+	Side        Side
+	New         bool   // came after the trigger
+	Seen        Moment // the latest sample that shows the connection; 0: none
+	Listed      Moment // the latest sample that shows it, or what the kernel keeps of it
+	Ended       Moment // when the event was read, if Closed
+	hasPingPong bool   // Info.PingPong was read
 
 	// By Ledger.End, too.
 	Fate     Fate
@@ -70,7 +60,8 @@ type Conn struct {
 	Accepted   bool          // by the program
 	Served     bool          // the program has read or sent a byte since the sample before
 	Unseen     bool          // bytes may have moved that the source does not show
-	Activity                 // Opened is when the first byte came, 0 if the connection is not New
+	Opened     Moment        // when the first byte came; 0: none has, or the connection is not New
+	Moved      Moment        // when the latest byte moved; 0: none has
 	SendsSince Moment        // the first byte sent after the last one received, as samples show; 0: none
 	sendPause  time.Duration // the longest pause since then between bytes sent, as samples show
 	paused     time.Duration // of minPause or more between bytes received, as long as none was sent
@@ -93,8 +84,9 @@ type decision struct{ isMade, isOwn bool }
 
 // Before is what the sample before showed of a connection.
 type Before struct {
-	Activity
-	Seen     Moment
+	Opened   Moment
+	Moved    Moment
+	Seen     Moment // 0: no earlier sample has shown the connection
 	Accepted bool
 	AtServer RequestState
 }
@@ -105,18 +97,6 @@ type Data struct {
 	Segments uint32
 }
 
-// IsOpen reports whether the program may still answer: a peer that has closed its end may wait
-// for the response.
-func IsOpen(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
-
-// LastOpen returns the socket as it was the latest time that it was open.
-func (c *Conn) LastOpen() *tcp.Socket {
-	if c.Was != nil {
-		return c.Was
-	}
-	return &c.Socket
-}
-
 // counters returns the bytes received and sent, as s shows them. Bytes sent again do not count.
 func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 	return max(c.Received, s.Info.Received), max(c.Sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
@@ -124,14 +104,14 @@ func (c *Conn) counters(s *tcp.Socket) (received, sent uint64) {
 
 // update compares s with the connection as it was before, and remembers s.
 func (c *Conn) update(s *tcp.Socket, now Moment) {
-	c.Before = Before{c.Activity, c.Seen, c.Accepted, c.AtServer}
+	c.Before = Before{c.Opened, c.Moved, c.Seen, c.Accepted, c.AtServer}
 	received, sent := c.counters(s)
 	c.In = Data{received - c.Received, s.Info.Segments - c.Info.Segments}
 	c.Out = Data{sent - c.Sent, s.Info.SentSegments - c.Info.SentSegments}
 	c.Received, c.Sent = received, sent
 	c.Accepted = c.Accepted || s.Inode != 0
 	c.move(s, now)
-	if IsOpen(&c.Socket) && !IsOpen(s) {
+	if c.IsOpen() && !s.IsOpen() {
 		was := c.Socket
 		c.Was = &was
 	}
@@ -176,8 +156,7 @@ func (c *Conn) move(s *tcp.Socket, now Moment) {
 	case sent:
 		c.sendPause = max(c.sendPause, pause)
 	}
-	hasRead := isKnown && uint64(s.Unread) < c.In.Bytes+uint64(c.Unread)
-	c.Served = hasRead || sent
+	c.Served = sent || isKnown && uint64(s.Unread) < c.In.Bytes+uint64(c.Unread)
 }
 
 // A stream that nobody answers, such as a log's, has paused for minPauses in all, in pauses
@@ -196,7 +175,7 @@ const minSendPause = 50 * time.Millisecond
 
 // Streams reports whether a response goes on and on, of which the last byte was sent so long ago: no longer
 // than the response has paused before.
-func Streams(c *Conn, silent time.Duration) bool {
+func (c *Conn) Streams(silent time.Duration) bool {
 	return c.sendPause >= minSendPause && silent <= c.sendPause
 }
 

@@ -7,8 +7,8 @@
 // when it is complete.
 //
 // Ledger.Observe finds the Conn of a socket, which notes what has moved (Conn.update) and the
-// state of the last request (Classify). Of requests and responses in one jiffy, pingPong
-// remembers what the kernel tells nowhere but in a table of /proc. Ledger.End finds the
+// state of the last request (Classify). Of requests and responses in one jiffy,
+// PingPong asks for what the kernel tells nowhere but in a table of /proc. Ledger.End finds the
 // connections that samples no longer show.
 //
 // The package is pure: no clock, no system call. Callers pass the time. A sample allocates no

@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"hash/maphash"
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -23,10 +23,8 @@ type Ledger struct {
 	cfg    Config
 	sample Sample           // the current
 	conns  map[uint64]*Conn // by identity
-	shown  int              // of conns, in the sample, and not closed since
 
-	isNewSource    bool // for the next sample
-	lacksPingPong  bool // a connection has no valid pingPong
+	lacking        map[uint64]*Conn // those in the sample that need their Info.PingPong, by ConnKey
 	pingPongReadAt time.Time
 }
 
@@ -40,8 +38,7 @@ type Sample struct {
 	Others   []Other
 	Usual    Usual
 
-	NewSource bool // the sample is the first of another source
-	Baseline  bool // connections that are First are older than the trigger, or not known to be new
+	Baseline bool // of a source no sample is known: connections may be older than the trigger
 	Rest
 }
 
@@ -83,10 +80,9 @@ func (s *Sample) Time(m Moment) time.Time {
 
 // New returns an empty Ledger.
 func New(cfg Config) *Ledger {
-	return &Ledger{
-		cfg: cfg, conns: map[uint64]*Conn{},
-		sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}, Baseline: true, Rest: Rest{Incomplete: true}},
-	}
+	l := &Ledger{cfg: cfg, lacking: map[uint64]*Conn{}, sample: Sample{Start: cfg.Start, Usual: Usual{PureACKs: 1}}}
+	l.ChangeSource()
+	return l
 }
 
 // Begin begins a sample.
@@ -95,25 +91,24 @@ func (l *Ledger) Begin(now time.Time) {
 	y.Previous = y.Now
 	y.At = now
 	y.Now = y.Moment(now)
-	y.NewSource = l.isNewSource
-	l.isNewSource = false
-	y.Baseline = y.NewSource || y.Baseline && y.Incomplete
+	y.Baseline = y.Baseline && y.Incomplete
 	y.Conns = y.Conns[:0]
 	y.Others = y.Others[:0]
-	l.shown = 0
+	clear(l.lacking)
 }
 
 // ChangeSource makes the next sample one of another source, which may identify connections
 // differently: those of former samples are known by their ends. A request that is in flight may
 // still be when the next source shows none.
 func (l *Ledger) ChangeSource() {
-	l.isNewSource = true
+	l.sample.Baseline = true
+	l.sample.Incomplete = true
 	former := l.conns
 	l.conns = map[uint64]*Conn{}
 	for _, c := range former {
 		if c.Seen != 0 && c.Fate < Closed {
 			c.request.state = c.Request
-			l.conns[ConnKey(c.Local, c.Remote)] = c
+			l.conns[c.Ends()] = c
 		}
 	}
 }
@@ -121,28 +116,20 @@ func (l *Ledger) ChangeSource() {
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
 func (l *Ledger) Observe(s *tcp.Socket, side Side) {
 	side = l.side(s, side)
-	switch {
-	case s.State == tcp.Close || s.State == tcp.SynSent:
-	case isConn(s):
-		l.observe(s, side)
-	default:
-		if c := l.conns[identity(s)]; c != nil {
-			c.Listed = l.sample.Now
-		}
-		l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side})
-	}
-}
-
-// isConn reports whether a socket is a connection whose end the program or its client still has,
-// rather than a listener, half open, or what the kernel keeps of a connection.
-func isConn(s *tcp.Socket) bool {
+	isRemnant := s.State == tcp.FinWait2 && !s.HasInfo && s.Cookie != 0 // which the kernel keeps alone
 	switch s.State {
-	case tcp.Established, tcp.CloseWait, tcp.FinWait1, tcp.LastAck, tcp.Closing:
-		return true
-	case tcp.FinWait2:
-		return s.HasInfo || s.Cookie == 0
+	case tcp.Close, tcp.SynSent:
+		return
+	case tcp.Established, tcp.CloseWait, tcp.FinWait1, tcp.FinWait2, tcp.LastAck, tcp.Closing:
+		if !isRemnant {
+			l.observe(s, side)
+			return
+		}
 	}
-	return false
+	if c := l.conns[identity(s)]; c != nil {
+		c.Listed = l.sample.Now
+	}
+	l.sample.Others = append(l.sample.Others, Other{Socket: *s, Side: side})
 }
 
 // take returns the connection of a socket. One that was over or lost is another, as is an
@@ -151,19 +138,14 @@ func (l *Ledger) take(s *tcp.Socket) *Conn {
 	id := identity(s)
 	c := l.conns[id]
 	if c == nil { // perhaps of a source without cookies
-		ends := ConnKey(s.Local, s.Remote)
-		if c = l.conns[ends]; c != nil {
-			delete(l.conns, ends)
-			l.conns[id] = c
-		}
+		ends := s.Ends()
+		c = cmp.Or(l.conns[ends], &Conn{})
+		delete(l.conns, ends)
+		l.conns[id] = c
 	}
-	if c == nil || c.Fate >= Closed {
-		next := &Conn{}
-		if c != nil {
-			next.decision = c.decision
-		}
-		l.conns[id] = next
-		return next
+	if c.Fate >= Closed {
+		c = &Conn{decision: c.decision}
+		l.conns[id] = c
 	}
 	return c
 }
@@ -175,12 +157,8 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	if c.Side != side { // a port has come to count, or the other end was found
 		*c = Conn{decision: c.decision}
 	}
-	if c.Seen != y.Now {
-		l.shown++
-	}
 	c.Listed = y.Now
-	c.First = c.Seen == 0
-	if c.First {
+	if c.Seen == 0 {
 		c.New = !y.Baseline
 	}
 	l.setPingPong(c, s)
@@ -220,10 +198,8 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 		ended := *c
 		c = &ended
 		l.conns[identity(s)] = c
-		l.shown--
 	}
-	c.First = c.Seen == 0
-	c.New = c.New || c.First
+	c.New = c.New || c.Seen == 0
 	c.Ended = y.Moment(at)
 	c.update(s, c.Ended)
 	c.Fate = Closed
@@ -249,9 +225,6 @@ const decidedFor = 5 * time.Second
 // not shown a connection.
 func (l *Ledger) addMissing() {
 	y := &l.sample
-	if l.shown == len(l.conns) {
-		return
-	}
 	for id, c := range l.conns {
 		switch {
 		case c.Seen == y.Now && c.Fate < Closed:
@@ -271,9 +244,9 @@ func (c *Conn) miss(now Moment, lostAfter time.Duration) {
 	if c.missedAt <= c.Seen {
 		c.missedAt = now
 	}
-	c.First, c.Served = false, false
 	c.Fate = Missing
-	c.Before.Opened = c.Opened
+	c.Served = false
+	c.Before.Seen, c.Before.Opened = c.Seen, c.Opened
 	if now-c.missedAt < lostAfter {
 		return
 	}
@@ -320,12 +293,5 @@ func identity(s *tcp.Socket) uint64 {
 	if s.Cookie != 0 {
 		return s.Cookie
 	}
-	return ConnKey(s.Local, s.Remote)
+	return s.Ends()
 }
-
-// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
-func ConnKey(local, remote netip.AddrPort) uint64 {
-	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
-}
-
-var seed = maphash.MakeSeed()

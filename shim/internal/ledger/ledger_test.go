@@ -75,7 +75,7 @@ func say(y *Sample) string {
 	}
 	for _, c := range y.Conns {
 		words = append(words, fates[c.Fate])
-		if c.First {
+		if c.Before.Seen == 0 {
 			words = append(words, "first")
 		}
 		if c.New && c.Fate == Shown {

@@ -7,7 +7,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// pingPong answers what tcp_info cannot: when the last request and the last response
+// needsPingPong reports whether Info.PingPong may tell if a request is in flight. A waiting
+// request has had a pure ACK by now.
+//
+// Info.PingPong answers what the rest of tcp_info cannot: when the last request and the last response
 // fell into the same jiffy, their ages do not say which came first. The kernel's
 // delayed-ACK state does (inet_csk_in_pingpong_mode), but only /proc/net/tcp prints it.
 // The table is read at most once a second, and only while a connection needs it.
@@ -19,20 +22,6 @@ import (
 // (tcp_delack_timer_handler), within TCP_DELACK_MAX, 200 ms, of the last bytes received,
 // whereas needsPingPong waits for 0.8 s; or when the peer sends bytes again
 // (tcp_enter_quickack_mode), which is no new request.
-type pingPong uint8
-
-const (
-	notNeeded pingPong = iota
-	notRead
-	isOff
-	isOn
-)
-
-// pingPongInterval is how far apart two readings of the table are.
-const pingPongInterval = time.Second
-
-// needsPingPong reports whether Info.PingPong may tell if a request is in flight. A waiting
-// request has had a pure ACK by now.
 func needsPingPong(s *tcp.Socket) bool {
 	isTie := !s.Info.PingPong && Classify(s, Usual{}) == Tie
 	return isTie && s.State == tcp.Established && s.Info.LastSent >= maxDelayedACK
@@ -41,41 +30,33 @@ func needsPingPong(s *tcp.Socket) bool {
 // setPingPong sets s.Info.PingPong. What was read counts as long as every sample needs it, and the
 // connection's byte counters are unchanged.
 func (l *Ledger) setPingPong(c *Conn, s *tcp.Socket) {
-	if !needsPingPong(s) {
-		c.pingPong = notNeeded
-		return
-	}
 	isSame := c.Seen == l.sample.Previous && s.Info.Received == c.Info.Received && s.Info.Sent == c.Info.Sent
-	if !isSame || c.pingPong == notNeeded {
-		c.pingPong = notRead
+	isNeeded := needsPingPong(s)
+	c.hasPingPong = c.hasPingPong && isNeeded && isSame
+	switch {
+	case c.hasPingPong:
+		s.Info.PingPong = c.Info.PingPong
+	case isNeeded:
+		l.lacking[s.Ends()] = c
 	}
-	l.lacksPingPong = l.lacksPingPong || c.pingPong == notRead
-	s.Info.PingPong = c.pingPong == isOn
 }
+
+// pingPongInterval is how far apart two readings of the table are.
+const pingPongInterval = time.Second
 
 // PingPong returns a function that is to be called, before the next sample, with each connection
 // of /proc/net/tcp and whether it is in ping-pong mode; nil if no connection needs that now. If
 // the table cannot be read, the connections count as in flight, so the hold goes on: the safe
 // side.
 func (l *Ledger) PingPong(now time.Time) (note func(local, remote netip.AddrPort, inPingPong bool)) {
-	if !l.lacksPingPong || now.Sub(l.pingPongReadAt) < pingPongInterval {
+	if len(l.lacking) == 0 || now.Sub(l.pingPongReadAt) < pingPongInterval {
 		return nil
 	}
-	l.lacksPingPong = false
 	l.pingPongReadAt = now
-	lacking := map[uint64]*Conn{}
-	for _, c := range l.conns {
-		if c.pingPong == notRead {
-			lacking[ConnKey(c.Local, c.Remote)] = c
-		}
-	}
 	return func(local, remote netip.AddrPort, inPingPong bool) {
-		switch c := lacking[ConnKey(local, remote)]; {
-		case c == nil:
-		case inPingPong:
-			c.pingPong = isOn
-		default:
-			c.pingPong = isOff
+		if c := l.lacking[tcp.ConnKey(local, remote)]; c != nil {
+			c.hasPingPong = true
+			c.Info.PingPong = inPingPong
 		}
 	}
 }

@@ -42,7 +42,7 @@ const (
 // side, a pure ACK as well.
 func Classify(s *tcp.Socket, usual Usual) RequestState {
 	switch {
-	case s.State == tcp.Listen || s.State == tcp.TimeWait || PeerGone(s):
+	case s.State == tcp.Listen || s.State == tcp.TimeWait || s.PeerGone():
 		return Idle
 	case s.Unread > 0 || s.Unsent > 0:
 		return InFlight
@@ -54,7 +54,7 @@ func Classify(s *tcp.Socket, usual Usual) RequestState {
 func LastRequest(s *tcp.Socket, usual Usual) RequestState {
 	info := &s.Info
 	switch {
-	case !s.HasInfo || !IsOpen(s) || info.Received == 0:
+	case !s.HasInfo || !s.IsOpen() || info.Received == 0:
 		return Idle
 	case info.Sent == 0 || info.LastReceived < info.LastSent:
 		return InFlight
@@ -116,7 +116,7 @@ func (c *Conn) atServer(usual Usual) RequestState {
 	switch {
 	case !c.HasInfo:
 		return Tie
-	case c.Unread == 0 && c.Unsent > 0 && (c.Info.NotSent == 0 || !IsOpen(&c.Socket)):
+	case c.Unread == 0 && c.Unsent > 0 && (c.Info.NotSent == 0 || !c.IsOpen()):
 		state = LastRequest(&c.Socket, usual)
 	}
 	if state == Tie && c.IsEven() {
@@ -132,20 +132,6 @@ func (c *Conn) IsEven() bool {
 	few := min(c.Info.Segments, c.Info.SentSegments)
 	many := max(c.Info.Segments, c.Info.SentSegments)
 	return few > 0 && many%few == 0 && few > 4*(many/few)
-}
-
-// maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
-// is gone: some 12 s, since the kernel doubles the time between two from 0.2 s on.
-const maxRetries = 6
-
-// answerTime is how long a peer that was away may take to answer a retransmission.
-const answerTime = time.Second
-
-// PeerGone reports whether the peer no longer answers. The latest retransmission has had its
-// time.
-func PeerGone(s *tcp.Socket) bool {
-	waits := s.Retries == maxRetries && s.HasInfo && s.Info.LastSent < answerTime
-	return s.Retries >= maxRetries && !waits
 }
 
 // ackedLate reports whether the latest ACK came long after the last response, as that of a
@@ -176,10 +162,10 @@ func (c *Conn) judge(usual Usual) {
 	s := &c.Socket
 	last := c.request
 	state := Classify(s, usual)
-	if state == Idle && !s.HasInfo && IsOpen(s) { // a request that the source before has shown may still wait
+	if state == Idle && !s.HasInfo && s.IsOpen() { // a request that the source before has shown may still wait
 		state = last.state
 	}
-	if PeerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !IsOpen(s) {
+	if s.PeerGone() || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !s.IsOpen() {
 		c.Request = state
 		c.WaitsSince = c.Moved
 		return
@@ -194,13 +180,10 @@ func (c *Conn) judge(usual Usual) {
 	if state == Tie && alone && s.Info.PingPong && s.Info.LastSent >= maxDelayedACK {
 		state = Idle
 	}
-	stillWaits := silent && (last.state == InFlight || c.Notified) // lameduck has sent last
-	isProbeACK := silent && ackedLate(s)
 	isPING := !silent && in == out && out <= MaxControlBytes && last.state != Idle
-	isUnchanged := stillWaits || isProbeACK || isPING
 	c.Request = state
 	switch {
-	case isUnchanged:
+	case isPING, silent && (last.state == InFlight || ackedLate(s) || c.Notified): // lameduck has sent last
 		c.Request = last.state
 	case last.state == InFlight && out == 0 && in <= MaxControlBytes: // a PING, whose ACK is to come
 		return
@@ -216,11 +199,11 @@ func (c *Conn) NoteShut() { c.Shut = true }
 
 // NoteNotice notes that lameduck has written n bytes into the connection, as now was, to ask the client to
 // open no further stream: they are no activity, and answer no request.
-func (c *Conn) NoteNotice(now *tcp.Socket, usual Usual, n int) {
+func (c *Conn) NoteNotice(now *tcp.Socket, n int) {
 	before := *c
 	before.Socket = *now
 	before.Received, before.Sent = c.counters(now)
-	before.judge(usual)
+	before.judge(Usual{}) // which counts in ping-pong mode alone, and now does not tell of that
 	c.request = before.request
 	c.request.out += uint64(n)
 	c.Sent += uint64(n)

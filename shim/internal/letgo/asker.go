@@ -41,21 +41,16 @@ type Asker struct {
 	cfg        Config
 	now        ledger.Moment
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
-	usual      ledger.Usual  // in the latest sample
 	resets     [2]uint64     // ledger.Rest.Resets of the latest two complete samples: an event is a sample late
 
 	kept    map[uint64]*Kept // by cookie
 	open    int              // of those that were closed, how many the server has not closed in turn
 	clients map[netip.Addr]*client
 	servers map[netip.AddrPort]*Server
-	unknown []*Server
 
-	asked struct {
-		at       ledger.Moment // the latest question
-		requests int           // on connections whose clients were asked
-		lastAt   ledger.Moment // the last of them
-	}
-	figures Figures
+	askedAt  ledger.Moment // the latest question
+	requests int           // on connections whose clients were asked
+	figures  Figures
 }
 
 // Config is which connections an Asker follows: none without a port, or Auto, in Goaway.
@@ -107,7 +102,6 @@ func (a *Asker) follows(port uint16) bool {
 // Update tells the Asker about a sample, and for how long nothing new had come.
 func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 	a.now = sample.Now
-	a.usual = sample.Usual
 	a.open = 0
 	for i := range sample.Others {
 		o := &sample.Others[i]
@@ -120,20 +114,20 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 			continue
 		}
 		peer := c.Remote.Addr()
-		if p := a.clients[peer]; c.First && c.New && p != nil && p.away > 0 {
-			p.noteBack()
+		from := a.addClient(peer)
+		if c.New && c.Before.Seen == 0 && from.away > 0 {
+			from.noteBack()
 			a.figures.CameBack++
 			if peer.IsLoopback() {
 				a.figures.InPod++
 			}
 		}
-		a.follow(c)
+		a.follow(c, from)
 	}
-	a.noneNewFor = 0
+	a.noneNewFor = noneNewFor
 	if sample.Incomplete {
 		return
 	}
-	a.noneNewFor = noneNewFor
 	isReset := sample.Uncounted != nil || sample.Resets != a.resets[0]
 	a.resets = [2]uint64{a.resets[1], sample.Resets}
 	maps.DeleteFunc(a.kept, func(_ uint64, k *Kept) bool {
@@ -147,19 +141,17 @@ func (a *Asker) Update(sample *ledger.Sample, noneNewFor time.Duration) {
 
 // inUseLately reports whether bytes moved lately, and since the trigger, on an open connection.
 func (a *Asker) inUseLately(k *Kept) bool {
-	return ledger.IsOpen(&k.Socket) && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
+	return k.IsOpen() && k.Moved > ledger.Trigger && a.now-k.Moved < a.cfg.QuietFor
 }
 
 // follow notes what has happened on a connection. One without a cookie, or that no sample has
 // shown open, is not followed.
-func (a *Asker) follow(c *ledger.Conn) {
+func (a *Asker) follow(c *ledger.Conn, from *client) {
 	k := a.kept[c.Cookie]
-	isOpen := ledger.IsOpen(&c.Socket)
+	isOpen := c.IsOpen()
 	switch {
 	case k == nil && isOpen && c.Cookie != 0:
-		k = &Kept{
-			Conn: c, server: a.addServer(c), from: a.addClient(c.Remote.Addr()), since: a.now, cycle: unequal,
-		}
+		k = &Kept{Conn: c, server: a.addServer(c), from: from, since: a.now}
 		a.kept[c.Cookie] = k
 	case k != nil:
 		k.Conn = c
@@ -171,18 +163,12 @@ func (a *Asker) follow(c *ledger.Conn) {
 		k.server.usual.note(a.now, shown, idle)
 		k.server.hot.note(a.now, shown, idle)
 		if k.asked() && k.In.Bytes > 0 {
-			a.addRequests(1)
+			a.requests++
 		}
 		if k.isLeaving() {
 			a.open++
 		}
 	}
-}
-
-// addRequests counts requests on connections whose clients were asked.
-func (a *Asker) addRequests(n int) {
-	a.asked.requests += n
-	a.asked.lastAt = a.now
 }
 
 // addClient returns the client at an address, and adds one that is not known.
@@ -207,7 +193,7 @@ func (a *Asker) maySoonAsk(k *Kept) bool {
 	case notice:
 		return k.Accepted && k.HasInfo
 	case closing:
-		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.usual.idle < a.cfg.QuietFor
+		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset
 	}
 	return false
 }
@@ -219,7 +205,7 @@ const giveUp = 4
 // waitsSince returns since when the next question waits for its moment: the latest question, or a
 // second after the latest new connection.
 func (a *Asker) waitsSince() ledger.Moment {
-	return max(a.now-a.noneNewFor+time.Second, a.asked.at)
+	return max(a.now-a.noneNewFor+time.Second, a.askedAt)
 }
 
 // Watching reports whether samples should be frequent.
@@ -269,10 +255,7 @@ const manyIdle = 1000
 func (a *Asker) idle() (may []*Kept) {
 	var idle []*Kept
 	for _, k := range a.kept {
-		if len(idle) == manyIdle {
-			break
-		}
-		if k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
+		if len(idle) < manyIdle && k.server.way == closing && k.Seen == a.now && !k.asked() && k.answered() {
 			idle = append(idle, k)
 		}
 	}
@@ -343,10 +326,10 @@ func (k *Kept) Word() string {
 func (a *Asker) NoteAsked(k *Kept, now *tcp.Socket) {
 	p := k.from
 	p.away++
-	p.asked, a.asked.at = a.now, a.now
-	a.addRequests(k.requests)
+	p.asked, a.askedAt = a.now, a.now
+	a.requests += k.requests
 	if word := k.Word(); word != "" {
-		k.NoteNotice(now, a.usual, len(word))
+		k.NoteNotice(now, len(word))
 		a.figures.Notified++
 		return
 	}
@@ -369,7 +352,7 @@ func (a *Asker) AwaitsClients() bool {
 
 // The silence after the last byte on connections that were closed.
 const (
-	minGaps    = 10 // mean gaps between their requests
+	minGaps    = 10 // mean gaps between their requests in the hold
 	minSilence = time.Second
 )
 
@@ -377,8 +360,8 @@ const (
 // clients have chosen again: a further request can only come on a new connection, or on one that
 // was not closed. Only thin traffic may have pauses that are longer.
 func (a *Asker) Silence() time.Duration {
-	if a.asked.requests == 0 {
+	if a.requests == 0 {
 		return a.cfg.QuietFor
 	}
-	return min(max(minSilence, minGaps*(a.asked.lastAt-ledger.Trigger)/time.Duration(a.asked.requests)), a.cfg.QuietFor)
+	return min(max(minSilence, minGaps*(a.now-ledger.Trigger)/time.Duration(a.requests)), a.cfg.QuietFor)
 }

@@ -92,7 +92,7 @@ func TestAsker(t *testing.T) {
 				y.usual.proof, y.hot.proof = options.Proof, options.Hot
 			}
 			if options.Waited > 0 {
-				a.asked.at = a.now - options.Waited
+				a.askedAt = a.now - options.Waited
 			}
 		} else {
 			happen(a, &w, s(seconds), cells[2])

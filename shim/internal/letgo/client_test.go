@@ -92,7 +92,7 @@ func TestSilence(t *testing.T) {
 		want     float64
 	}{{0, 3}, {1, 3}, {20, 2}, {40, 1}, {1000, 1}} {
 		a := New(Config{QuietFor: s(3), CloseIdle: true})
-		a.asked.requests, a.asked.lastAt = c.requests, ledger.Trigger+s(4)
+		a.requests, a.now = c.requests, ledger.Trigger+s(4)
 		if got := a.Silence(); got != s(c.want) {
 			t.Errorf("%d requests in 4 s: %v, want %v s", c.requests, got, c.want)
 		}

@@ -33,10 +33,9 @@ func (k *Kept) asked() bool { return k.Shut || k.Notified }
 type cycle uint8
 
 const (
-	single   cycle = iota // one request and its answer
-	unclear               // not certainly
-	unequal               // fewer answers than requests, as far as segments tell
-	overlaps              // more was received while the request waited
+	several cycle = iota // fewer answers than requests, as far as segments tell, or more received while one waited
+	unclear              // perhaps several
+	single               // one request and its answer
 )
 
 // parting is how far the client of a connection that was closed has gone.
@@ -174,9 +173,10 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 	out, sentSegments := k.Out.Bytes, k.Out.Segments
 	mixed := unclear
 	if segments > sentSegments || segments == sentSegments && last == ledger.InFlight {
-		mixed = unequal
+		mixed = several
 	}
-	usual := perRequest(&k.Info)
+	sent := max(k.Info.SentSegments, 1)
+	usual := max((k.Info.Segments+sent/2)/sent, 1) // of a request, if each answer has one
 	isOne := segments <= usual
 	isLast := isOne && k.Info.LastReceived < k.Info.LastSent // a request came after what was sent
 	if in > 0 {
@@ -208,7 +208,7 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		// A body in parts, or several requests at a time.
 		gap := now - k.Info.LastReceived - before.Moved
 		if gap > maxHeadGap || gap > minIdle && usual == 1 {
-			k.cycle = overlaps
+			k.cycle = several
 			k.clean = -severalCycles
 			shown = doubt
 		}
@@ -220,12 +220,6 @@ func (k *Kept) update(now ledger.Moment) (shown evidence, idle time.Duration) {
 		k.out += out
 	}
 	return shown, idle
-}
-
-// perRequest returns how many segments a request has on average, 1 at least, if each answer has one.
-func perRequest(i *tcp.Info) uint32 {
-	sent := max(i.SentSegments, 1)
-	return max((i.Segments+sent/2)/sent, 1)
 }
 
 // begin begins a cycle.

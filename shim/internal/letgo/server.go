@@ -34,7 +34,7 @@ type Answer struct {
 type way uint8
 
 const (
-	unknown way = iota // the server has not answered yet
+	unknown way = iota // the server has not been asked yet
 	never
 	closing // their connections are closed while they are idle
 	notice  // GOAWAY
@@ -49,7 +49,7 @@ const Goaway = "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x7f\xff\xff\xff\x00\x00\x00
 // Words of lameduck's own to a server. One that speaks HTTP/2 answers the preface of a client with SETTINGS (RFC
 // 9113, section 3.4), and one that speaks nothing else answers HTTP/1.1 with no HTTP/1. The 16 settings of the
 // preface mean nothing, as those of browsers do that keep servers used to it: they give it a length that no other
-// connection of a relay has. Leave is GOAWAY, at the end.
+// connection of a relay has.
 const (
 	Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x60\x04\x00\x00\x00\x00\x00" +
 		"\x0a\x0a\x00\x00\x00\x00\x1a\x1a\x00\x00\x00\x00\x2a\x2a\x00\x00\x00\x00\x3a\x3a\x00\x00\x00\x00" +
@@ -57,7 +57,6 @@ const (
 		"\x8a\x8a\x00\x00\x00\x00\x9a\x9a\x00\x00\x00\x00\xaa\xaa\x00\x00\x00\x00\xba\xba\x00\x00\x00\x00" +
 		"\xca\xca\x00\x00\x00\x00\xda\xda\x00\x00\x00\x00\xea\xea\x00\x00\x00\x00\xfa\xfa\x00\x00\x00\x00"
 	Options = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: lameduck\r\nConnection: close\r\n\r\n"
-	Leave   = "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 )
 
 // IsHTTP2 reports whether the beginning of the answer to Preface is that of HTTP/2, a SETTINGS frame,
@@ -79,9 +78,13 @@ func IsHTTP1(answer string) (is, isCertain bool) {
 }
 
 // TakeUnknown returns the servers that are to be asked what they speak, once each.
-func (a *Asker) TakeUnknown() []*Server {
-	servers := a.unknown
-	a.unknown = nil
+func (a *Asker) TakeUnknown() (servers []*Server) {
+	for _, y := range a.servers {
+		if y.way == unknown {
+			y.way = never // until it answers
+			servers = append(servers, y)
+		}
+	}
 	return servers
 }
 
@@ -90,15 +93,13 @@ func (a *Asker) TakeUnknown() []*Server {
 func (a *Asker) NoteAnswer(y *Server, answer Answer) {
 	y.Answer = answer
 	isNamed := slices.Contains(a.cfg.Goaway, y.At.Port())
+	y.way = never
 	switch {
-	case answer.HTTP2 && answer.Relay:
-		y.way = never
+	case answer.Relay:
 	case answer.HTTP2 && (isNamed || answer.Alone && slices.Contains(a.cfg.Goaway, Auto)):
 		y.way = notice
 	case a.cfg.CloseIdle:
 		y.way = closing
-	default:
-		y.way = never
 	}
 	a.figures.Answered = append(a.figures.Answered, *y)
 	if y.Moves() && !slices.Contains(a.figures.GoawayPorts, y.At.Port()) {
@@ -115,7 +116,6 @@ func (a *Asker) addServer(c *ledger.Conn) *Server {
 	if y == nil {
 		y = &Server{At: c.Local, Known: c, usual: limit{idle: minIdle}, hot: limit{idle: hotIdle, proof: -enoughCycles}}
 		a.servers[c.Local] = y
-		a.unknown = append(a.unknown, y)
 	}
 	return y
 }

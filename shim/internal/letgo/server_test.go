@@ -59,10 +59,10 @@ func TestPreface(t *testing.T) {
 
 // TestWay: how the clients of a server are asked, by its answer, the flags, and whether the port is named.
 func TestWay(t *testing.T) {
-	ways := map[way]string{unknown: "not asked", never: "never", closing: "closed", notice: "GOAWAY"}
+	ways := map[way]string{never: "never", closing: "closed", notice: "GOAWAY"}
 	for _, c := range tables.Rows(`
 		# the answer | named | auto | --close-idle alone
-		not yet           | not asked | not asked | not asked
+		not yet           | never  | never  | never
 		else              | never  | never  | closed
 		HTTP2             | GOAWAY | never  | closed
 		HTTP2 HTTP1       | GOAWAY | never  | closed

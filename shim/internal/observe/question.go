@@ -72,7 +72,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 	case found.HTTP2:
 		found.HTTP1, found.Alone = yes, !yes && !(isLate && answer == "")
 		found.Relay = s.observer.relays(q.http2.FD)
-		q.http2.End(letgo.Leave)
+		q.http2.Close(false)
 	case answer != "":
 		found.Else = fmt.Sprintf("%.24q", answer)
 	case err != nil:
@@ -82,7 +82,7 @@ func (s *Sampler) step(q *question, now time.Time) (done bool) {
 	default:
 		found.Else = "closes the connection"
 	}
-	q.talk.End("")
+	q.talk.Close(false)
 	return true
 }
 

@@ -30,7 +30,7 @@ func (o *Observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 	}
 	found = map[uint64]tcp.Socket{}
 	err = o.source.each(sockdiag.AllStates, tcp.PortSet(ports), func(s *tcp.Socket) {
-		found[ledger.ConnKey(s.Local, s.Remote)] = *s
+		found[s.Ends()] = *s
 	})
 	o.learnHeld()
 	return found, err
@@ -50,7 +50,7 @@ func (o *Observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) led
 	if isKnown {
 		return side
 	}
-	other, found := otherEnds[ledger.ConnKey(near.Remote, near.Local)]
+	other, found := otherEnds[tcp.ConnKey(near.Remote, near.Local)]
 	isSelf := o.scope.Owns(&other) || o.own.has(near)
 	if isSelf || found {
 		o.ledger.Decide(near, isSelf)

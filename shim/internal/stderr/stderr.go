@@ -30,9 +30,8 @@ const (
 type Writer struct {
 	fd            int
 	format        func(text string) (line string)
-	queue         chan []byte
-	written       chan struct{} // closed when the queue is closed and written
-	waiting       atomic.Int32  // lines given to the goroutine and not yet written
+	queue         chan []byte  // nil until the first line for the goroutine
+	waiting       atomic.Int32 // lines given to the goroutine and not yet written
 	dropped       int
 	readerGone    atomic.Bool // a write failed with EPIPE
 	causedSIGPIPE bool        // and the kernel has sent this process SIGPIPE
@@ -47,14 +46,11 @@ func New(fd int, format func(text string) (line string)) *Writer {
 // characters are escaped here, so that no text from outside can forge a line or send
 // escape sequences to a terminal.
 func (w *Writer) Line(lines ...string) {
-	if w.dropped > 0 {
-		if !w.write(w.format(fmt.Sprintf("%d lines dropped: standard error was not read in time", w.dropped))) {
-			w.dropped++
-			return
-		}
+	loss := fmt.Sprintf("%d lines dropped: standard error was not read in time", w.dropped)
+	if w.dropped > 0 && w.write(w.format(loss)) {
 		w.dropped = 0
 	}
-	if !w.write(lines...) {
+	if w.dropped > 0 || !w.write(lines...) {
 		w.dropped++
 	}
 }
@@ -69,45 +65,40 @@ func (w *Writer) write(lines ...string) bool {
 	for _, line := range lines {
 		text = append(append(text, quote.Cut(quote.Line(line), MaxLine-1)...), '\n')
 	}
-	if w.waiting.Load() > 0 {
-		return w.enqueue(text) // behind the lines that wait
+	if w.waiting.Load() == 0 { // else behind the lines that wait
+		text = w.writeNow(text)
 	}
-	rest, err := w.writeNow(text)
-	if len(rest) == 0 || err == unix.EPIPE || err == unix.EBADF {
-		return true // written, or impossible to write
-	}
-	return w.enqueue(rest)
+	return len(text) == 0 || w.enqueue(text)
 }
 
-// writeNow writes as many bytes as possible without waiting, and returns the rest.
+// writeNow writes as many bytes as possible without waiting, and returns the rest, if that can be written.
 // Where pwritev2 fails, the descriptor may be a socket: send(2) raises no SIGPIPE.
-func (w *Writer) writeNow(line []byte) (rest []byte, err error) {
-	n, err := unix.Pwritev2(w.fd, [][]byte{line}, -1, unix.RWF_NOWAIT)
+func (w *Writer) writeNow(text []byte) (rest []byte) {
+	n, err := unix.Pwritev2(w.fd, [][]byte{text}, -1, unix.RWF_NOWAIT)
 	switch err {
 	case nil, unix.EAGAIN:
 	case unix.EPIPE:
 		w.readerGone.Store(true)
 		w.causedSIGPIPE = true
 	default:
-		n, err = unix.SendmsgN(w.fd, line, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		n, err = unix.SendmsgN(w.fd, text, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	}
-	if err != nil {
-		return line, err
+	if err == unix.EPIPE || err == unix.EBADF {
+		return nil
 	}
-	return line[n:], nil
+	return text[max(n, 0):]
 }
 
-// enqueue gives the line to the goroutine, and returns false if the queue is full.
-// The goroutine starts with the first line; the thread that the goroutine may block
+// enqueue gives the text to the goroutine, and returns false if the queue is full.
+// The goroutine starts with the first text; the thread that the goroutine may block
 // was parked before the command started.
-func (w *Writer) enqueue(line []byte) bool {
+func (w *Writer) enqueue(text []byte) bool {
 	if w.queue == nil {
 		w.queue = make(chan []byte, maxQueued)
-		w.written = make(chan struct{})
 		go w.run()
 	}
 	select {
-	case w.queue <- line:
+	case w.queue <- text:
 		w.waiting.Add(1)
 		runtime.Gosched() // most lines can be written at once
 		return true
@@ -121,7 +112,6 @@ func (w *Writer) enqueue(line []byte) bool {
 // the writing thread. Both are blocked for this thread alone: elsewhere in the process
 // the two signals may come from other processes, and are passed on.
 func (w *Writer) run() {
-	defer close(w.written)
 	runtime.LockOSThread()
 	var blocked unix.Sigset_t
 	blocked.Val[0] = 1<<(unix.SIGTTOU-1) | 1<<(unix.SIGPIPE-1)
@@ -157,29 +147,14 @@ func (w *Writer) CausedSIGPIPE() bool {
 	return caused
 }
 
-// Flush waits for queued lines to be written: up to 100 ms, and a second longer if the
-// descriptor is ready for writing by then, as files always are. Flush is the last call.
+// Flush waits for queued lines to be written: up to 100 ms, and up to a second as long as the
+// descriptor is ready for writing, as files always are, and as far as a signal lets poll(2) tell.
 func (w *Writer) Flush() {
-	if w.queue == nil {
-		return
+	for began := time.Now(); w.waiting.Load() > 0; time.Sleep(time.Millisecond) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLOUT}}, 0)
+		isStuck := n < 1 && err != unix.EINTR
+		if waited := time.Since(began); waited > lateTimeout || isStuck && waited > flushTimeout {
+			return
+		}
 	}
-	close(w.queue)
-	if !w.isWritten(flushTimeout) && w.isReady() {
-		w.isWritten(lateTimeout)
-	}
-}
-
-func (w *Writer) isWritten(within time.Duration) bool {
-	select {
-	case <-w.written:
-		return true
-	case <-time.After(within):
-		return false
-	}
-}
-
-// isReady reports whether a write would not wait, as far as a signal lets poll(2) tell.
-func (w *Writer) isReady() bool {
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLOUT}}, 0)
-	return n > 0 || err == unix.EINTR
 }

@@ -178,7 +178,7 @@ func TestFlushStuck(t *testing.T) {
 // lines, in order.
 func TestFlushLate(t *testing.T) {
 	s := open(t, "pipe")
-	s.queue, s.written = make(chan []byte, maxQueued), make(chan struct{})
+	s.queue = make(chan []byte, maxQueued)
 	s.enqueue([]byte("one\n"))
 	s.Line("two")
 	time.AfterFunc(2*flushTimeout, s.run)

@@ -3,6 +3,7 @@
 package tcp
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"slices"
 	"time"
@@ -62,6 +63,34 @@ func (s *Socket) DiscountFIN() {
 	}
 	s.Unread -= min(s.Unread, 1)
 	s.Info.Received -= min(s.Info.Received, 1)
+}
+
+// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
+func ConnKey(local, remote netip.AddrPort) uint64 {
+	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
+}
+
+var seed = maphash.MakeSeed()
+
+// Ends returns the ConnKey of a connection.
+func (s *Socket) Ends() uint64 { return ConnKey(s.Local, s.Remote) }
+
+// IsOpen reports whether the program may still answer: a peer that has closed its end may wait
+// for the response.
+func (s *Socket) IsOpen() bool { return s.State == Established || s.State == CloseWait }
+
+// maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
+// is gone: some 12 s, since the kernel doubles the time between two from 0.2 s on.
+const maxRetries = 6
+
+// answerTime is how long a peer that was away may take to answer a retransmission.
+const answerTime = time.Second
+
+// PeerGone reports whether the peer no longer answers. The latest retransmission has had its
+// time.
+func (s *Socket) PeerGone() bool {
+	waits := s.Retries == maxRetries && s.HasInfo && s.Info.LastSent < answerTime
+	return s.Retries >= maxRetries && !waits
 }
 
 // Info is the part of struct tcp_info (include/uapi/linux/tcp.h) that shows whether a

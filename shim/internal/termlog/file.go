@@ -8,28 +8,21 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
-// The values of --termination-log that are not plain paths.
-const (
-	DefaultPath = "/dev/termination-log" // used if the file exists and may be written
-	None        = "none"
-)
-
 // maxSize is the part of the file that Kubernetes shows, in bytes.
 const maxSize = 4096
 
 // file is a termination log with lameduck's text in it.
 type file struct {
-	path     string // "": none
-	given    bool   // by the user: the file is created, and errors are returned
-	ownText  string // what lameduck has written
-	ownStart int    // the offset of ownText
+	path    string // "": none
+	given   bool   // by the user: the file is created, and errors are returned
+	ownText string // what lameduck has written
 }
 
 func newFile(path string) *file {
 	switch path {
 	case "":
-		return &file{path: DefaultPath}
-	case None:
+		return &file{path: "/dev/termination-log"}
+	case "none":
 		return &file{}
 	}
 	return &file{path: path, given: true}
@@ -63,9 +56,7 @@ func (f *file) rewrite(text string) error {
 		return err
 	}
 	before := string(buf[:n])
-	start := min(f.ownStart, n)
-	rest, _ := strings.CutPrefix(before[start:], f.ownText) // what is left of it if others cut it or wrote over it is theirs
-	others := before[:start] + rest
+	others := strings.Replace(before, f.ownText, "", 1) // if others cut it or wrote over it, the rest is theirs
 	own := fit(others, text)
 	if content := others + own; content != before {
 		written, err := unix.Pwrite(fd, []byte(content), 0)
@@ -77,7 +68,7 @@ func (f *file) rewrite(text string) error {
 		}
 		unix.Ftruncate(fd, int64(written)) // cannot fail where a write succeeds
 	}
-	f.ownText, f.ownStart = own, len(others)
+	f.ownText = own
 	return nil
 }
 

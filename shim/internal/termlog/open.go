@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTrusted opens a regular file. In a directory to which others may write, they could
+// openTrusted opens a regular file. In a directory to which users other than root and ours may write, they could
 // have planted a symbolic or hard link to a file that they may not write to, so neither kind
 // of link is followed there. Elsewhere links are as trustworthy as their directory:
 // /dev/stderr is a link. Parent directories are followed as they are.
@@ -17,7 +17,9 @@ func openTrusted(name string, flags int) (fd int, err error) {
 		return -1, err
 	}
 	defer unix.Close(dir)
-	shared := othersMayWrite(dir)
+	var at unix.Stat_t
+	isOurs := unix.Fstat(dir, &at) == nil && (at.Uid == 0 || int(at.Uid) == unix.Geteuid())
+	shared := !isOurs || at.Mode&0o022 != 0
 	if shared {
 		flags |= unix.O_NOFOLLOW
 	}
@@ -28,7 +30,6 @@ func openTrusted(name string, flags int) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	var at unix.Stat_t
 	unix.Fstat(fd, &at) // cannot fail
 	switch {
 	case at.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -40,15 +41,4 @@ func openTrusted(name string, flags int) (fd int, err error) {
 		unix.Close(fd)
 	}
 	return fd, err
-}
-
-// othersMayWrite reports whether users other than root and the user of this process may
-// write to an open directory.
-func othersMayWrite(dir int) bool {
-	var at unix.Stat_t
-	if unix.Fstat(dir, &at) != nil {
-		return true
-	}
-	trusted := at.Uid == 0 || int(at.Uid) == unix.Geteuid()
-	return !trusted || at.Mode&0o022 != 0
 }

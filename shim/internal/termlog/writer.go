@@ -20,8 +20,8 @@ type Writer struct {
 	lastErr atomic.Pointer[error] // of the goroutine
 }
 
-// New returns a writer to the file at path. An empty path means [DefaultPath] if that file
-// may be written, [None] means no file.
+// New returns a writer to a file, as --termination-log names it: "" is /dev/termination-log if that
+// exists and may be written, "none" is no file.
 func New(path string) *Writer { return &Writer{file: newFile(path)} }
 
 // Write replaces the lines that were written last, and returns the last error of an earlier

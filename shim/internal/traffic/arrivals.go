@@ -11,32 +11,40 @@ type moment = ledger.Moment
 
 const trigger = ledger.Trigger
 
-type activity = ledger.Activity
+// activity is when the latest connection came, and when the latest byte moved; 0: never.
+type activity struct {
+	opened, moved moment
+	shut          moment // when the latest byte moved on those that lameduck has closed for reading
+}
+
+func (a *activity) add(b activity) {
+	a.opened = max(a.opened, b.opened)
+	a.moved = max(a.moved, b.moved)
+	a.shut = max(a.shut, b.shut)
+}
+
+// activityOf returns the activity on a connection, on which a byte has moved last at a time.
+func activityOf(c *ledger.Conn, moved moment) activity {
+	if c.Shut {
+		return activity{opened: c.Opened, shut: moved}
+	}
+	return activity{opened: c.Opened, moved: moved}
+}
 
 // both returns the activity of a connection that is not known: it came, or a byte moved on it.
-func both(at moment) activity { return activity{Opened: at, Moved: at} }
+func both(at moment) activity { return activity{opened: at, moved: at} }
 
-// arrivals counts the connections that came after the trigger.
-type arrivals struct {
-	shown     int     // by samples and events
-	accepted  int     // shown, or counted by the kernel
-	perSecond Seconds // connections since the trigger
-
-	latest  moment // the latest that counts, health probes aside
-	crowded moment // the latest that came less than QuietFor after another, or was missed
+// countNew makes total the number of connections, as counted at a moment. A connection that the
+// kernel has counted may be shown later.
+func (t *Tracker) countNew(at moment, total int) {
+	t.perSecond.Add(at-trigger, max(total-t.accepted, 0))
+	t.accepted = max(t.accepted, total)
 }
 
-// count makes total the number of connections, as counted so long after the trigger. A
-// connection that the kernel has counted may be shown later.
-func (a *arrivals) count(after time.Duration, total int) {
-	a.perSecond.Add(after, max(total-a.accepted, 0))
-	a.accepted = max(a.accepted, total)
-}
-
-// within returns how many connections came in the last seconds of a length of time.
-func (a *arrivals) within(span time.Duration) (n int) {
+// newWithin returns how many connections came in the last seconds of a length of time.
+func (t *Tracker) newWithin(span time.Duration) (n int) {
 	seconds := int((span + time.Second - 1) / time.Second)
-	for _, count := range a.perSecond[max(len(a.perSecond)-seconds, 0):] {
+	for _, count := range t.perSecond[max(len(t.perSecond)-seconds, 0):] {
 		n += count
 	}
 	return n
@@ -45,17 +53,15 @@ func (a *arrivals) within(span time.Duration) (n int) {
 // Seconds are counts, in each second from a first one.
 type Seconds []int
 
-// maxSeconds limits Seconds. What comes later is not counted.
+// maxSeconds limits Seconds. What comes later counts in the last.
 const maxSeconds = 3600
 
 // Add adds n to the count of a second, and makes room for each second up to it. What has come
 // before the first second counts in the first.
 func (s *Seconds) Add(after time.Duration, n int) {
-	second := max(int(after/time.Second), 0)
-	for second >= len(*s) && len(*s) < maxSeconds {
+	second := min(max(int(after/time.Second), 0), maxSeconds-1)
+	for second >= len(*s) {
 		*s = append(*s, 0)
 	}
-	if second < len(*s) {
-		(*s)[second] = max((*s)[second]+n, 0)
-	}
+	(*s)[second] = max((*s)[second]+n, 0)
 }

@@ -8,16 +8,16 @@ import (
 )
 
 // relevant returns the latest activity for the condition of the hold.
-func (t *Tracker) relevant(a activity) moment {
+func (t *Tracker) relevant(opened, moved moment) moment {
 	if t.cfg.Until == stop.Settled {
-		return a.Opened
+		return opened
 	}
-	return max(a.Opened, a.Moved)
+	return max(opened, moved)
 }
 
 // noteActivity remembers the connection with the latest activity.
 func (t *Tracker) noteActivity(c *ledger.Conn) {
-	at := t.relevant(c.Activity)
+	at := t.relevant(c.Opened, c.Moved)
 	if !t.recent(at) {
 		return
 	}
@@ -28,7 +28,7 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 		}
 		latest = &t.lastProbe
 	}
-	if *latest == nil || at > t.relevant((*latest).Activity) {
+	if *latest == nil || at > t.relevant((*latest).Opened, (*latest).Moved) {
 		*latest = c
 	}
 }
@@ -37,7 +37,7 @@ func (t *Tracker) noteActivity(c *ledger.Conn) {
 // activity, clients in an accept queue, and open connections. If nothing of all that is in
 // the sample, the cause of an earlier sample stays.
 func (f *fold) cause(waiting Cause) Cause {
-	latest := f.relevant(f.counted)
+	latest := f.relevant(f.counted.opened, f.counted.moved)
 	isActive := f.recent(latest)
 	switch {
 	case f.InFlight > 0 && f.cfg.Until != stop.Settled && (!isActive || f.silentSince(f.oldest.Moved)):
@@ -61,7 +61,9 @@ func (f *fold) cause(waiting Cause) Cause {
 }
 
 // isRecent reports whether c, which may be nil, has recent activity.
-func (t *Tracker) isRecent(c *ledger.Conn) bool { return c != nil && t.recent(t.relevant(c.Activity)) }
+func (t *Tracker) isRecent(c *ledger.Conn) bool {
+	return c != nil && t.recent(t.relevant(c.Opened, c.Moved))
+}
 
 // causeOf returns what is known of a connection as a cause.
 func causeOf(c *ledger.Conn, kind CauseKind, at time.Time) Cause {
@@ -70,7 +72,7 @@ func causeOf(c *ledger.Conn, kind CauseKind, at time.Time) Cause {
 
 // lastActivity returns the latest activity on a connection as a cause.
 func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
-	at := t.relevant(c.Activity)
+	at := t.relevant(c.Opened, c.Moved)
 	cause := causeOf(c, Bytes, t.sockets.Time(at))
 	period := t.seriesOf(c).period()
 	switch {
@@ -78,10 +80,9 @@ func (t *Tracker) lastActivity(c *ledger.Conn) Cause {
 		cause.Kind = Probe
 		cause.Period = period
 		cause.Received = c.Received
-		cause.Unanswered = false
 	case c.Opened != 0 && at-c.Opened < t.cfg.QuietFor:
 		cause.Kind = NewConnections
-		cause.Connections = t.arrivals.within(t.cfg.QuietFor)
+		cause.Connections = t.newWithin(t.cfg.QuietFor)
 	case c.Waited >= t.cfg.QuietFor:
 		cause.Kind = Requests
 		cause.Connections = 1

@@ -12,11 +12,12 @@ import (
 // Judge judges a sample. On connections that were shut no byte must have moved for shutSilence. An
 // incomplete sample meets no condition. The sample is read until the next call.
 func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample {
-	if sample.Now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
-		t.progressAt = sample.Now
+	t.sockets, t.now = sample, sample.Now
+	if t.now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+		t.progressAt = t.now
 	}
-	t.sockets = sample
 	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections, At: sample.At}}
+	f.ListenedAt, f.ServedAt = t.latest.ListenedAt, t.latest.ServedAt
 	for i := range sample.Others {
 		f.addOther(&sample.Others[i])
 	}
@@ -32,10 +33,10 @@ func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample
 		f.finish(shutSilence)
 	}
 	next := &t.latest
-	next.Accepted = t.arrivals.accepted
-	next.More = next.More || !sample.MissedAt.IsZero()
-	t.arrivals.perSecond.Add(sample.Now-trigger, 0)
-	next.PerSecond = slices.Clone(t.arrivals.perSecond)
+	next.Accepted = t.accepted
+	next.More = t.missed
+	t.perSecond.Add(t.now-trigger, 0)
+	next.PerSecond = slices.Clone(t.perSecond)
 	next.Patterns, next.LeftOut.Probes = t.patterns()
 	return *next
 }
@@ -45,7 +46,8 @@ func (f *fold) addOther(s *ledger.Other) {
 	switch {
 	case s.Side != ledger.Clients:
 	case s.State == tcp.Listen:
-		f.listens = true
+		f.listeners = append(f.listeners, s)
+		f.ListenedAt = f.sockets.At
 		f.wanted += int(s.Unread)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		f.LeftOut.HalfOpen++
@@ -57,32 +59,40 @@ func (f *fold) addOther(s *ledger.Other) {
 
 // addConn adds a connection. The program has made progress if it has read or sent a byte.
 func (f *fold) addConn(c *ledger.Conn) {
-	now := f.sockets.Now
 	if c.Served {
-		f.progressAt = now
+		f.progressAt = f.now
 	}
-	f.countNew(c)
+	f.noteNew(c)
 	switch c.Fate {
 	case ledger.Shown:
 		f.count(c)
 		f.countRequest(c)
 		f.noteActivity(c)
 	case ledger.Closed:
-		f.addClosed(c)
+		if c.Info.Sent > 0 {
+			f.acceptedOn[c.Local.Port()] = true
+		}
+		if c.New && c.Opened == 0 {
+			f.bare++
+		}
+		came := c.Ended
+		if !c.Unseen {
+			came -= c.Info.LastReceived
+		}
+		f.forget(c, came)
 	case ledger.Missing: // that may be activity
-		f.addActivity(c, activity{Opened: c.Opened, Moved: now})
+		f.counted.add(activityOf(c, f.now))
 	case ledger.Lost:
 		f.forget(c, c.Opened)
-		f.progressAt = now // perhaps
+		f.progressAt = f.now // perhaps
 	}
 }
 
-// countNew counts a connection that has come, and notes its first bytes.
-func (t *Tracker) countNew(c *ledger.Conn) {
-	a := &t.arrivals
-	if c.First && c.New {
-		a.shown++
-		a.count(cmp.Or(c.Ended, t.sockets.Now)-trigger, a.shown)
+// noteNew counts a connection that has come, and notes its first bytes.
+func (t *Tracker) noteNew(c *ledger.Conn) {
+	if c.New && c.Before.Seen == 0 {
+		t.shown++
+		t.countNew(cmp.Or(c.Ended, t.now), t.shown)
 	}
 	if c.Opened == 0 || c.Before.Opened != 0 {
 		return
@@ -90,25 +100,10 @@ func (t *Tracker) countNew(c *ledger.Conn) {
 	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
 		return
 	}
-	if c.Opened-a.latest < t.cfg.QuietFor {
-		a.crowded = max(a.crowded, c.Opened)
+	if c.Opened-t.newest < t.cfg.QuietFor {
+		t.crowded = max(t.crowded, c.Opened)
 	}
-	a.latest = max(a.latest, c.Opened)
-}
-
-// addClosed adds a connection whose end an event has reported.
-func (t *Tracker) addClosed(c *ledger.Conn) {
-	if c.Info.Sent > 0 {
-		t.acceptedOn[c.Local.Port()] = true
-	}
-	if c.New && c.Opened == 0 {
-		t.bare++
-	}
-	came := c.Ended
-	if !c.Unseen {
-		came -= c.Info.LastReceived
-	}
-	t.forget(c, came)
+	t.newest = max(t.newest, c.Opened)
 }
 
 // forget keeps only the activity of a closed connection. One that may be a health probe joins
@@ -116,10 +111,9 @@ func (t *Tracker) addClosed(c *ledger.Conn) {
 func (t *Tracker) forget(c *ledger.Conn, came moment) {
 	switch {
 	case c.Shut || c.Notified:
-		t.closed.Add(activity{Opened: c.Opened})
-		t.shut = max(t.shut, c.Moved)
-	case c.Opened == 0 || t.sockets.Now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
-		t.closed.Add(c.Activity)
+		t.closed.add(activity{opened: c.Opened, shut: c.Moved})
+	case c.Opened == 0 || t.now-c.Opened > maxProbeAge || c.Received > maxProbeBytes:
+		t.closed.add(activityOf(c, c.Moved))
 	default:
 		t.addToSeries(c, came)
 	}
@@ -131,33 +125,27 @@ func (t *Tracker) forget(c *ledger.Conn, came moment) {
 func (f *fold) finish(shutSilence time.Duration) {
 	waiting := f.noteQueue()
 	if waiting.Connections == 0 && !f.unread || f.bytesUnknown || f.latest.Incomplete {
-		f.progressAt = f.sockets.Now
+		f.progressAt = f.now
 	}
-	now := f.sockets.Now
 	if f.sockets.TurnedAway && f.recent(f.queuedAt) { // else by the queue of another program
-		if now >= f.comeBackUntil() {
-			f.turnedAwayFrom = now
+		if f.now >= f.comeBackUntil {
+			f.turnedAwayFrom = f.now
 		}
-		f.turnedAwayAt = now
+		f.comeBackUntil = f.now + (f.now - f.turnedAwayFrom) + secondTry
 	}
-	if waiting.Connections == 0 && now < f.comeBackUntil() {
+	if waiting.Connections == 0 && f.now < f.comeBackUntil {
 		waiting = f.waiting(0, 1)
 	}
 	others := f.addSeries()
-	f.conclude(others.Opened, shutSilence)
-	f.counted.Moved = max(f.counted.Moved, f.shutAt)
-	f.LastNew = f.sockets.Time(f.counted.Opened)
-	f.LastByte = f.sockets.Time(f.counted.Moved)
-	f.LastOther = f.sockets.Time(others.Opened)
-	f.LastUse = f.sockets.Time(others.Moved)
+	f.conclude(others.opened, shutSilence)
+	f.counted.moved = max(f.counted.moved, f.counted.shut)
+	f.LastNew = f.sockets.Time(f.counted.opened)
+	f.LastByte = f.sockets.Time(f.counted.moved)
+	f.LastOther = f.sockets.Time(others.opened)
+	f.LastUse = f.sockets.Time(others.moved)
 	f.Cause = f.cause(waiting)
-	f.More = f.latest.More
 	f.LeftOut.HalfOpen = max(f.LeftOut.HalfOpen, f.latest.LeftOut.HalfOpen)
 	f.LeftOut.Bare += f.bare
-	f.ListenedAt, f.ServedAt = f.latest.ListenedAt, f.latest.ServedAt
-	if f.listens {
-		f.ListenedAt = f.sockets.At
-	}
 	if !f.NoSockets {
 		f.ServedAt = f.sockets.At
 	}
@@ -173,14 +161,12 @@ func (f *fold) waiting(port uint16, n int) Cause {
 // any if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
 func (f *fold) noteQueue() (longest Cause) {
-	for i := range f.sockets.Others {
-		s := &f.sockets.Others[i]
+	for _, s := range f.listeners {
 		n := int(s.Unread)
-		isQueue := s.Side == ledger.Clients && s.State == tcp.Listen
 		port := s.Local.Port()
-		if isQueue && n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
+		if n > longest.Connections && (f.acceptedOn[port] || f.wanted > 0) {
 			longest = f.waiting(port, n)
-			f.queuedAt = f.sockets.Now
+			f.queuedAt = f.now
 		}
 	}
 	return longest
@@ -188,31 +174,29 @@ func (f *fold) noteQueue() (longest Cause) {
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (f *fold) addUnseen() {
-	a := &f.arrivals
-	rest := &f.sockets.Rest
-	now := f.sockets.Now
-	if f.sockets.NewSource { // connections may have come between the last sample of the former source and now
-		f.queuedAt = now
+	if f.sockets.Baseline && f.sockets.Previous != 0 {
+		f.queuedAt = f.now // connections may have come between the samples of two sources
 	}
-	if !rest.MissedAt.IsZero() {
-		f.markActive(f.sockets.Moment(rest.MissedAt))
+	if !f.sockets.MissedAt.IsZero() {
+		f.markActive(f.sockets.Moment(f.sockets.MissedAt))
+		f.missed = true
 	}
-	if rest.Opened > a.accepted-f.latest.Accepted { // until the event tells more
-		f.counted.Add(both(now))
+	if f.sockets.Opened > f.accepted-f.latest.Accepted { // until the event tells more
+		f.counted.add(both(f.now))
 	}
-	if rest.Accepted > 0 {
-		f.markActive(now)
-		a.count(now-trigger, rest.Accepted)
+	if f.sockets.Accepted > 0 {
+		f.markActive(f.now)
+		f.countNew(f.now, f.sockets.Accepted)
 	}
-	if rest.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
-		f.closed.Add(activity{Moved: now})
+	if f.sockets.Segments && f.bytesUnknown { // any segment may have carried bytes of an open connection
+		f.closed.add(activity{moved: f.now})
 	}
 }
 
 // markActive notes activity whose connection is not known yet.
 func (t *Tracker) markActive(at moment) {
-	t.closed.Add(both(at))
-	t.arrivals.crowded = max(t.arrivals.crowded, at)
+	t.closed.add(both(at))
+	t.crowded = max(t.crowded, at)
 }
 
 // addSeries adds the closed connections to the sample, but for what is left out, and returns the
@@ -227,14 +211,13 @@ func (f *fold) addSeries() (others activity) {
 	if n > maxProbes && f.cfg.Probes == IgnoreProbesPatiently {
 		f.cfg.Probes = CountProbes
 	}
-	f.counted.Add(f.closed)
-	f.shutAt = max(f.shutAt, f.shut)
+	f.counted.add(f.closed)
 	others = f.counted
 	for _, found := range f.probes {
 		latest, _ := found.counted(f.cfg.Probes, f.cfg.QuietFor)
 		other, _ := found.counted(IgnoreProbes, f.cfg.QuietFor)
-		f.counted.Add(latest)
-		others.Add(other)
+		f.counted.add(latest)
+		others.add(other)
 	}
 	return others
 }

@@ -64,36 +64,36 @@ func (s *series) add(a activity, at moment) {
 		latest, r.last = r.last, latest
 	}
 	s.count++
-	s.all.Add(a) // the last to end need not be the last to come
+	s.all.add(a) // the last to end need not be the last to come
 }
 
 // period returns the period of the first rhythm that is regular, 0 without one, or without a series.
 // Evenly interleaved probes look like a single probe.
-func (s *series) period() time.Duration {
-	if s == nil {
-		return 0
+func (s *series) period() (period time.Duration) {
+	if s != nil {
+		_, period = s.counted(IgnoreProbes, 0)
 	}
-	for i := range s.rhythms {
-		if s.rhythms[i].regular(i + 1) {
-			return s.rhythms[i].gap
-		}
-	}
-	return 0
+	return period
 }
 
-// counted returns the latest activity of a series that counts by a rule, and whether probes are
-// left out. Every other connection of an even series has twice its period, which proves nothing
-// about whole seconds.
-func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, leftOut bool) {
+// counted returns the latest activity of a series that counts by a rule, and the period of probes that
+// are left out, if any. Every other connection of an even series has twice its period, which proves
+// nothing about whole seconds.
+func (s *series) counted(rule ProbeRule, quietFor time.Duration) (latest activity, period time.Duration) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
+		isRegular := r.equal >= 2*(i+1) // two gaps in a row are equal, of each of the interleaved probes
 		lasts := r.last.at-r.first.at+minTolerance >= patience*quietFor && r.equal >= minEqualGaps*(i+1)
-		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
-		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
-			return r.first.before, true
+		// The mean gap of probes is within 0.5 % of whole seconds. A loop in a shell that sleeps for a second
+		// takes longer than a second.
+		mean := r.sum / time.Duration(max(r.equal, 1))
+		isWhole := (mean - mean.Round(time.Second)).Abs() <= mean/200
+		isProbe := lasts && isWhole && (i == 0 || s.rhythms[0].equal < 2)
+		if rule == IgnoreProbes && isRegular || rule == IgnoreProbesPatiently && isProbe {
+			return r.first.before, r.gap
 		}
 	}
-	return s.all, false
+	return s.all, 0
 }
 
 // Pattern is what looks like a health probe.
@@ -146,13 +146,3 @@ const minEqualGaps = 3
 // to the last, before the probe is left out patiently: a client of a balancer that lets go would
 // have stopped.
 const patience = 2
-
-// wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A
-// loop in a shell that sleeps for a second takes longer than a second.
-func (r *rhythm) wholeSeconds() bool {
-	mean := r.sum / time.Duration(r.equal)
-	return (mean - mean.Round(time.Second)).Abs() <= mean/200
-}
-
-// regular reports whether two gaps in a row are equal, of each of the interleaved probes.
-func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved }

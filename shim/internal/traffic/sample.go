@@ -29,7 +29,6 @@ type Sample struct {
 	Longest    time.Duration // since the last byte was received of one of these requests or streams
 	ListenedAt time.Time     // the latest sample with a listener
 	ServedAt   time.Time     // the latest sample with a listener or a connection
-	NoneNewFor time.Duration // since the last new connection that is no possible health probe, or since one waited
 }
 
 // Verdict is what a sample means for a hold. Drained implies Quiet, and Quiet implies Settled.
@@ -45,6 +44,8 @@ type Verdict struct {
 
 	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
 	AtRisk int  // requests that a signal at the time of the sample might have cut
+
+	NoneNewFor time.Duration // since the last new connection that is no possible health probe, or since one waited
 }
 
 // LeftOut counts what does not count as traffic. Its names in JSON are those of the report.

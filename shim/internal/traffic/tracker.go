@@ -38,16 +38,21 @@ const maxTie = 9 * time.Second
 type Tracker struct {
 	cfg     Config         // Probes is CountProbes once too many probes have come
 	sockets *ledger.Sample // the current sample
+	now     moment         // of it
 	latest  Sample         // the judgment of the sample before
 
 	// What was counted since the trigger, by addConn, and by addUnseen what no sample shows.
-	arrivals arrivals
-	bare     int    // closed connections on which no byte was received
-	streamed moment // the latest sample with a response that streams
+	shown     int     // connections that came, by samples and events
+	accepted  int     // shown, or counted by the kernel
+	perSecond Seconds // accepted
+	newest    moment  // the latest connection that counts, health probes aside
+	crowded   moment  // the latest that came less than QuietFor after another, or was missed
+	missed    bool    // connections may be missing
+	bare      int     // closed connections on which no byte was received
+	streamed  moment  // the latest sample with a response that streams
 
 	// Connections that have closed, by forget, or were never shown, by addUnseen.
-	closed activity            // without the next two
-	shut   moment              // when a byte moved last on those that were shut
+	closed activity            // without the next
 	probes map[Pattern]*series // those that may be health probes, by key
 
 	// The connections with the latest activity that counts, by noteActivity; nil: none.
@@ -60,12 +65,13 @@ type Tracker struct {
 	queuedAt   moment          // when connections last waited to be accepted, or may have
 	progressAt moment          // when it last made progress, or had no need to
 
-	turnedAwayFrom moment // when clients first came to a full accept queue, of those who may come back
-	turnedAwayAt   moment // when they last did
+	// Of most of the clients that came to a full accept queue no socket is left.
+	turnedAwayFrom moment // when the first came of those who may come back
+	comeBackUntil  moment // until when they try again: each doubles the time between two tries
 }
 
 // silence returns the time since m, or since the trigger if that is later.
-func (t *Tracker) silence(m moment) time.Duration { return t.sockets.Now - max(m, trigger) }
+func (t *Tracker) silence(m moment) time.Duration { return t.now - max(m, trigger) }
 
 func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }
 
@@ -75,12 +81,6 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 // secondTry is how long after its first try a client tries again at the latest: TCP_TIMEOUT_FALLBACK in
 // include/net/tcp.h.
 const secondTry = 3 * time.Second
-
-// comeBackUntil returns until when the clients that were turned away try again: each doubles the time
-// between two tries. Of most of them no socket is left.
-func (t *Tracker) comeBackUntil() moment {
-	return t.turnedAwayAt + (t.turnedAwayAt - t.turnedAwayFrom) + secondTry
-}
 
 // New returns a Tracker.
 func New(cfg Config) *Tracker {
@@ -102,8 +102,7 @@ func (t *Tracker) patterns() (list []Pattern, leftOut int) {
 			}
 			// Sorting would make the program 15 kB larger.
 			at, _ := slices.BinarySearchFunc(list, p, func(a, b Pattern) int {
-				return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer),
-					cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port))
+				return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Port, b.Port))
 			})
 			list = slices.Insert(list, at, p)
 		}
@@ -128,8 +127,8 @@ func (t *Tracker) seriesOf(c *ledger.Conn) *series {
 }
 
 func (t *Tracker) leavesOut(found *series) bool {
-	_, leftOut := found.counted(t.cfg.Probes, t.cfg.QuietFor)
-	return leftOut
+	_, period := found.counted(t.cfg.Probes, t.cfg.QuietFor)
+	return period > 0
 }
 
 // addToSeries adds a closed connection to the series of its key.
@@ -139,7 +138,7 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		if len(t.probes) >= maxProbeKeys {
 			for key, other := range t.probes {
 				if other.period() == 0 { // without a rhythm, a series is traffic
-					t.closed.Add(other.all)
+					t.closed.add(other.all)
 					delete(t.probes, key)
 				}
 			}
@@ -147,6 +146,6 @@ func (t *Tracker) addToSeries(c *ledger.Conn, came moment) {
 		found = &series{}
 		t.probes[keyOf(c)] = found
 	}
-	found.add(c.Activity, came)
+	found.add(activityOf(c, c.Moved), came)
 	found.steady = found.steady || t.leavesOut(found)
 }

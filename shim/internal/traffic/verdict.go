@@ -11,11 +11,10 @@ import (
 type fold struct {
 	*Tracker
 	Sample
-	counted activity // without probes that are left out, and without bytes on connections that were shut
-	shutAt  moment   // when a byte moved on those last
+	counted activity // without probes that are left out
 
-	listens bool // a listener
-	wanted  int  // connections in accept queues that have sent something or are not shown
+	listeners []*ledger.Other
+	wanted    int // connections in accept queues that have sent something or are not shown
 
 	lasting      Cause // open connections with a peer that answers: Drained waits
 	unsent       bool  // a peer has not acknowledged all bytes
@@ -25,15 +24,6 @@ type fold struct {
 	slow   bool         // one that holds is certainly not answered, and silent for slowAfter
 	served bool         // of one that holds the program may have read a part
 	unread bool         // bytes wait to be read by the program
-}
-
-// addActivity adds the activity on a connection.
-func (f *fold) addActivity(c *ledger.Conn, a activity) {
-	if c.Shut {
-		f.shutAt = max(f.shutAt, a.Moved)
-		a.Moved = 0
-	}
-	f.counted.Add(a)
 }
 
 // stuckAfter is how long connections may wait to be accepted, or requests to be read,
@@ -48,34 +38,32 @@ const KeptFor = 8
 // conclude completes the verdict.
 func (f *fold) conclude(lastOther moment, shutSilence time.Duration) {
 	latest := f.counted
-	latest.Add(both(f.queuedAt))
+	latest.add(both(f.queuedAt))
 	v := &f.Verdict
 	f.NoneNewFor = f.silence(max(lastOther, f.queuedAt))
-	v.Settled = f.silentSince(latest.Opened) && f.sockets.Now >= f.comeBackUntil()
-	v.Quiet = v.Settled && f.silentSince(latest.Moved) && f.silence(f.shutAt) >= shutSilence && f.InFlight == 0
+	v.Settled = f.silentSince(latest.opened) && f.now >= f.comeBackUntil
+	v.Quiet = v.Settled && f.silentSince(latest.moved) && f.silence(latest.shut) >= shutSilence && f.InFlight == 0
 	v.Drained = v.Quiet && f.lasting.Connections == 0 && !f.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
 	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
 	// by themselves. A slow request may still be answered.
-	newest := max(f.arrivals.crowded, f.queuedAt)
-	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(newest) >= KeptFor*f.cfg.QuietFor &&
-		f.silentSince(f.arrivals.latest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
-	v.Active = f.recent(max(latest.Opened, latest.Moved, f.shutAt)) || f.InFlight > 0
-	v.NoSockets = !f.listens && f.Open == 0 && f.InFlight == 0
-	v.Stuck = !f.served && f.sockets.Now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
+	v.Kept = !v.Quiet && !f.bytesUnknown && f.silence(max(f.crowded, f.queuedAt)) >= KeptFor*f.cfg.QuietFor &&
+		f.silentSince(f.newest) && f.silentSince(f.streamed) && f.InUse > 0 && !f.slow
+	v.Active = f.recent(max(latest.opened, latest.moved, latest.shut)) || f.InFlight > 0
+	v.NoSockets = len(f.listeners) == 0 && f.Open == 0 && f.InFlight == 0
+	v.Stuck = !f.served && f.now-f.progressAt > max(stuckAfter, f.cfg.QuietFor)
 }
 
 // count adds an open connection.
 func (f *fold) count(c *ledger.Conn) {
-	f.addActivity(c, c.Activity)
-	isGone := ledger.PeerGone(&c.Socket)
-	switch {
-	case c.Accepted:
+	f.counted.add(activityOf(c, c.Moved))
+	isGone := c.PeerGone()
+	if c.Accepted {
 		f.acceptedOn[c.Local.Port()] = true
 		if !c.Before.Accepted {
-			f.progressAt = f.sockets.Now
+			f.progressAt = f.now
 		}
-	default:
+	} else {
 		f.queued = c.Remote.Addr()
 		if c.Unread == 0 {
 			f.wanted--
@@ -83,31 +71,31 @@ func (f *fold) count(c *ledger.Conn) {
 	}
 	if f.recent(c.Moved) {
 		f.InUse++
-		if isStream(c) {
-			f.streamed = f.sockets.Now
+		if c.SendsSince != 0 && c.Moved-c.SendsSince >= streamsAfter {
+			f.streamed = f.now
 		}
+	}
+	if isGone {
+		f.LeftOut.Gone++
 	}
 	if c.State == tcp.Established {
 		f.Open++
-	}
-	switch {
-	case isGone:
-		f.LeftOut.Gone++
-	case c.State == tcp.Established:
-		f.lasting.Connections++
-		f.lasting.Peer = c.Remote.Addr()
+		if !isGone {
+			f.lasting.Connections++
+			f.lasting.Peer = c.Remote.Addr()
+		}
 	}
 	if c.New && c.Opened == 0 {
 		f.LeftOut.Bare++
 	}
 	f.unsent = f.unsent || c.Unsent > 0 && !isGone
-	f.bytesUnknown = f.bytesUnknown || c.Accepted && !c.HasInfo && ledger.IsOpen(&c.Socket)
+	f.bytesUnknown = f.bytesUnknown || c.Accepted && !c.HasInfo && c.IsOpen()
 }
 
-// isStream reports whether the program has sent for a second or more without a byte from the peer: a
-// response that streams, or a large one. A client that keeps its connection does not prolong such a
-// response, and the response ends by itself.
-func isStream(c *ledger.Conn) bool { return c.SendsSince != 0 && c.Moved-c.SendsSince >= time.Second }
+// streamsAfter is for how long the program has sent without a byte from the peer in a response that streams,
+// or a large one. A client that keeps its connection does not prolong such a response, and the
+// response ends by itself.
+const streamsAfter = time.Second
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
@@ -121,7 +109,7 @@ func (f *fold) countRequest(c *ledger.Conn) {
 	givenUp := unheard || f.silence(c.Moved) >= f.cfg.MaxSilence
 	switch {
 	case state == ledger.Idle:
-		if ledger.Streams(c, f.sockets.Now-c.Moved) || c.Notified && f.recent(c.Moved) {
+		if c.Streams(f.now-c.Moved) || c.Notified && f.recent(c.Moved) {
 			f.Streams++
 			f.Longest = max(f.Longest, c.Info.LastReceived)
 		}
@@ -153,12 +141,12 @@ const requestDelay = 100 * time.Millisecond
 // after the program's end. A client that has just connected is about to send a request.
 func atRisk(c *ledger.Conn) bool {
 	switch s := &c.Socket; {
-	case !s.HasInfo || ledger.PeerGone(s):
+	case !s.HasInfo || s.PeerGone():
 		return false
-	case s.Unread > 0 || s.Info.NotSent > 0 && ledger.IsOpen(s):
+	case s.Unread > 0 || s.Info.NotSent > 0 && s.IsOpen():
 		return true
 	case ledger.ReceivedNothing(s):
-		return ledger.IsOpen(s) && s.Info.LastReceived < requestDelay
+		return s.Info.LastReceived < requestDelay
 	}
 	return c.AtServer == ledger.InFlight
 }
