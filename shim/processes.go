@@ -44,12 +44,14 @@ func (l *loop) target() int {
 	return l.command
 }
 
-// look shows the history the processes below lameduck, without those of --on-stop.
+// look shows the history the processes below lameduck, without --on-stop and its children, some of which
+// make a process group of their own, such as timeout(1).
 func (l *loop) look() {
+	beside := map[int]bool{l.onStop: l.onStop != 0}
 	var list []stop.Process
 	for _, p := range l.host.Descendants() {
-		isDead := p.Dead() && p.Threads <= 1
-		if isOnStop := l.onStop != 0 && p.Group == l.onStop; !isDead && !isOnStop {
+		beside[p.PID] = beside[p.PID] || beside[p.Parent]
+		if isDead := p.Dead() && p.Threads <= 1; !isDead && !beside[p.PID] {
 			list = append(list, l.process(p))
 		}
 	}
@@ -210,8 +212,8 @@ func (l *loop) noteAtWork(atWork []stop.Process) {
 }
 
 // tell sends the signal of --on-stop to the processes that the schedule's signals are for; a hook
-// sends the signal to PID 1. It is not sent to a process that does not handle it, as far as is known: its
-// default action would end most processes.
+// sends the signal to PID 1. It is not sent to a process that does not handle it: its default action would
+// end most processes. PID 1 is spared that, and may wait for signals in a way that does not show.
 func (l *loop) tell(s sig.Signal) {
 	l.look()
 	targets, name := []stop.Process{l.history.Command()}, l.plan.Recipient()
@@ -226,7 +228,7 @@ func (l *loop) tell(s sig.Signal) {
 	}
 	told, err := false, error(nil)
 	for _, p := range targets {
-		if p.Handled.Has(s) {
+		if p.Handled.Has(s) || p.PID == 1 && !p.IsShell() {
 			told = true
 			err = cmp.Or(err, l.host.KillDescendant(p.PID, p.Start, s))
 		}

@@ -113,8 +113,7 @@ func (r Root) First() (pid int) {
 	return pid
 }
 
-// readAll reads the processes of Processes that have not ended meanwhile. A child is read after its parent, or
-// when the kernel has given it another one: PIDs ascend, unless they have begun anew.
+// readAll reads the processes of Processes that have not ended meanwhile.
 func (r Root) readAll() (all []Process, err error) {
 	pids, err := r.Processes()
 	for _, pid := range pids {
@@ -126,7 +125,25 @@ func (r Root) readAll() (all []Process, err error) {
 			err = cmp.Or(err, fmt.Errorf("cannot read the parent of process %d: %w", pid, failed))
 		}
 	}
+	r.reparent(all)
 	return all, err
+}
+
+// reparent reads processes again whose parents have ended meanwhile: the kernel gave them another parent.
+// A child may have the lower PID, and be read first, since PIDs begin anew.
+func (r Root) reparent(all []Process) {
+	listed := map[int]bool{0: true} // PID 0 is a parent outside our PID namespace
+	for _, p := range all {
+		listed[p.PID] = true
+	}
+	for i, p := range all {
+		if listed[p.Parent] {
+			continue
+		}
+		if again, err := r.Process(p.PID); err == nil {
+			all[i] = again
+		}
+	}
 }
 
 // Executable returns the path of the program that a process runs; " (deleted)" follows a

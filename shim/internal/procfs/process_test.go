@@ -95,3 +95,12 @@ func TestDescriptors(t *testing.T) {
 		t.Errorf("%d descriptors, %v; %d of the file", n, err, len(found))
 	}
 }
+
+// TestReparent: a process is read again if its parent ended meanwhile.
+func TestReparent(t *testing.T) {
+	all := []Process{{PID: 7, Parent: 1}, {PID: 20, Parent: 15}, {PID: 30, Parent: 29}}
+	fakeProc(t, "== 20/stat\n"+statLine).reparent(all)
+	if all[0].Parent != 1 || all[1].Parent != 7 || all[2].Parent != 29 {
+		t.Errorf("%+v", all)
+	}
+}

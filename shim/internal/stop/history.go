@@ -169,7 +169,7 @@ func (h *History) aim(s sig.Signal, server string) []*member {
 	case isServer, c.takes(s), c.Program == "":
 		return nil
 	case server != "":
-		if found := topmost(c.children, func(m *member) bool { return m.Server == server }); len(found) > 0 {
+		if found := nearest(c.children, func(m *member) bool { return m.Server == server }); len(found) > 0 {
 			return found[:1]
 		}
 	}
@@ -207,9 +207,24 @@ func topmost(some []*member, is func(*member) bool) (found []*member) {
 	return found
 }
 
-// Server returns the only one of the topmost known servers below a command that does not handle s.
+// nearest returns those of a kind among some processes, or else among their children, and so on.
+func nearest(some []*member, is func(*member) bool) (found []*member) {
+	for len(some) > 0 && len(found) == 0 {
+		var next []*member
+		for _, m := range some {
+			if is(m) {
+				found = append(found, m)
+			}
+			next = append(next, m.children...)
+		}
+		some = next
+	}
+	return found
+}
+
+// Server returns the only known server at its depth below a command that does not handle s.
 func (h *History) Server(s sig.Signal) (server Process, found bool) {
-	servers := topmost(h.command.children, func(m *member) bool { return m.Server != "" })
+	servers := nearest(h.command.children, func(m *member) bool { return m.Server != "" })
 	if len(servers) == 1 && !h.command.takes(s) {
 		return servers[0].Process, true
 	}

@@ -102,7 +102,8 @@ func (t *Tracker) patterns() (list []Pattern, leftOut int) {
 			}
 			// Sorting would make the program 15 kB larger.
 			at, _ := slices.BinarySearchFunc(list, p, func(a, b Pattern) int {
-				return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Port, b.Port))
+				return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer),
+					cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port))
 			})
 			list = slices.Insert(list, at, p)
 		}
