@@ -420,6 +420,20 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestNearest: of several known servers that of the least depth is meant, such as a master beside a script that
+// has it reopen its logs.
+func TestNearest(t *testing.T) {
+	nginx := func(pid, parent int) stop.Process {
+		return stop.Process{PID: pid, Parent: parent, Server: "nginx", Handled: sig.SetOf(sig.TERM)}
+	}
+	h := newHistory(false, stop.Process{PID: 7, Program: "sh"},
+		stop.Process{PID: 8, Parent: 7, Program: "sh"}, nginx(9, 8), nginx(10, 7))
+	below := h.Aim(sig.TERM, "nginx")
+	if server, _ := h.Server(sig.TERM); len(below) != 1 || below[0].PID != 10 || server.PID != 10 {
+		t.Errorf("%v, %v", below, server)
+	}
+}
+
 // TestBadTrees: whatever two looks show, and of however many processes, each look has an answer.
 func TestBadTrees(t *testing.T) {
 	process := func(pid, parent int) stop.Process {
