@@ -8,11 +8,11 @@ import (
 // judge returns the findings for stops, in the order of rules.txt.
 func judge(stops []*stop) (found []finding) {
 	for _, s := range stops {
-		subjects, rule := s.subjects(), ""
+		subjects := s.subjects()
 		for _, e := range rules {
-			rule = cmp.Or(e["name"], rule)
+			rule := e["name"]
 			for _, a := range subjects {
-				if e["Of"] == "" || a.decided[rule] || !a.fit(e) {
+				if a.decided[rule] || !a.fit(e) {
 					continue
 				}
 				a.decided[rule] = true

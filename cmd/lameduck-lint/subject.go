@@ -71,10 +71,9 @@ func (s *stop) subjects() (list []*subject) {
 func (a *subject) fit(e entry) bool {
 	for field, want := range e {
 		path, isNot := strings.CutPrefix(field, "not ")
-		if field == "says" {
-			continue
-		}
-		if pattern(want).matches(fill("{{with ."+path+"}}{{.}}{{end}}", a)) == isNot {
+		path = strings.ReplaceAll(path, " or ", "}}{{.}}{{else with .")
+		isFact := path[0] < 'a' // by the name of a field or a method
+		if isFact && pattern(want).matches(fill("{{with ."+path+"}}{{.}}{{end}}", a)) == isNot {
 			return false
 		}
 	}
