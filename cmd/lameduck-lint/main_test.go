@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -26,31 +23,6 @@ var scripts = []string{"testdata/files.txtar", "testdata/program.txtar"}
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Files: scripts, UpdateScripts: *update})
-}
-
-// TestInterrupt: SIGINT ends the linter: package shim catches signals only from Stage on.
-func TestInterrupt(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Args = []string{"lameduck-lint", "-"}
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer late.Stop()
-	in.Write(make([]byte, 1<<18)) // more than a pipe holds: the linter is reading
-	cmd.Process.Signal(syscall.SIGINT)
-	cmd.Wait()
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
-		t.Errorf("%v", cmd.ProcessState)
-	}
 }
 
 // faulty is a file of which the reader panics.
