@@ -85,7 +85,7 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 		if w.text == "--" || callIn(s.commandsIn(l.command)) != nil {
 			break
 		}
-		if i > 0 && ours.matches(joined(l.command[i:])) {
+		if ours.matches(joined(l.command[i:])) {
 			l.refused = append(l.refused, finding{Rule: "misplaced-flag", Line: w.line, Text: w.text})
 		}
 	}
@@ -98,7 +98,7 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 	if outline != nil {
 		l.longest = outline.MaxHold
 	}
-	cfg := line.Values()
+	cfg := l.Config
 	cfg.Warnings = slices.DeleteFunc(told.Warnings, func(warning string) bool {
 		return !valid || l.indexOf("until") < 0 || !ofUntil.matches(warning) // else the image may say more
 	})

@@ -16,8 +16,8 @@ func judge(stops []*stop) (found []finding) {
 					continue
 				}
 				a.decided[rule] = true
-				f := finding{Rule: rule, Object: s.object, Container: s.Name.text}
-				f.Line, f.Text = cmp.Or(a.line, s.Name.line, 1), oneLine(fill(e["says"], a))
+				f := finding{Line: cmp.Or(a.line, s.Name.line, 1), Rule: rule, Text: oneLine(fill(e["says"], a)),
+					Object: s.object, Container: s.Name.text}
 				if f.Text != "" && !slices.Contains(found, f) {
 					found = append(found, f)
 				}
