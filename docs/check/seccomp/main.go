@@ -1,7 +1,8 @@
+//go:build ignore
+
 // Seccomp makes a seccomp profile of containerd's default and pidfd_getfd(2), with which
-// --close-idle duplicates the server's descriptors.
-//
-//	go run -C docs/check ./seccomp >docs/examples/kubernetes/seccomp/lameduck.json
+// --close-idle duplicates the server's descriptors: docs/examples/kubernetes/seccomp/lameduck.json.
+// It is not part of the module, which would require containerd: see .ci/run seccomp.
 package main
 
 import (
