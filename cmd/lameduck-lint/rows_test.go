@@ -22,6 +22,22 @@ type row struct {
 	dockerfile       bool
 }
 
+// inFull returns the containers of a row with the fields of Kubernetes.
+func inFull(text string) string {
+	if !strings.Contains(text, "image: ") {
+		text = "image: debian, " + text
+	}
+	for short, full := range map[string]string{
+		`\bserves: (\d+)`: "ports: [{containerPort: $1}]",
+		`\bsleeps: (\d+)`: "lifecycle: {preStop: {sleep: {seconds: $1}}}",
+		`\bholds: \[`:     "command: [/lameduck, --until=quiet, --grace-period=60, ",
+		`\bhook: (.*)`:    "lifecycle: {preStop: {exec: {command: $1}}}",
+	} {
+		text = regexp.MustCompile(short).ReplaceAllString(text, full)
+	}
+	return text
+}
+
 // rows reads rows.txt.
 func rows(t testing.TB) (list []row) {
 	t.Helper()
@@ -37,18 +53,14 @@ func rows(t testing.TB) (list []row) {
 			continue
 		}
 		text := strings.ReplaceAll(rest[:end], " ; ", "\n")
-		if pod = strings.TrimSpace(pod); pod != "Dockerfile" && pod != "manifest" {
-			if regexp.MustCompile(`^\d`).MatchString(pod) {
-				pod = "terminationGracePeriodSeconds: " + pod
-			}
-			if !strings.Contains(text, "image: ") {
-				text = "image: debian, " + text
-			}
-			if before, command, hasHook := strings.Cut(text, "hook: "); hasHook {
-				text = before + "lifecycle: {preStop: {exec: {command: " + command + "}}}"
-			}
+		switch pod = strings.TrimSpace(pod); pod {
+		case "Dockerfile", "manifest":
+		case "Deployment":
+			text = "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {containers: [{" + inFull(text) + "}]}}}"
+		default:
+			pod = regexp.MustCompile(`^\d`).ReplaceAllString(pod, "terminationGracePeriodSeconds: $0")
 			pod = strings.Replace(pod, "INIT", installer, 1)
-			text = fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec: {containers: [{%s}], %s}", text, pod)
+			text = fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec: {containers: [{%s}], %s}", inFull(text), pod)
 		}
 		list = append(list, row{name, text, strings.TrimSpace(rest[end+1:]), pod == "Dockerfile"})
 	}
