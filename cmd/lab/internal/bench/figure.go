@@ -58,10 +58,11 @@ func (b *bench) print(names []string) {
 		if g.Reference != "" {
 			found /= b.median(g.Key, g.Reference)
 		}
-		if g.Most > 0 {
-			fmt.Fprintf(t, "%s\t%v\t", format(found), g.Most)
+		if g.Most == 0 {
+			continue
 		}
-		if g.Most > 0 && found > g.Most {
+		fmt.Fprintf(t, "%s\t%v\t", format(found), g.Most)
+		if found > g.Most {
 			fmt.Fprint(t, "MISSED\t")
 			missed++
 		}
