@@ -27,7 +27,8 @@ import (
 // graceful are the signals for a graceful stop.
 var graceful = map[string]os.Signal{"haproxy": syscall.SIGUSR1, "nginx": syscall.SIGQUIT, "shop": syscall.SIGTERM}
 
-// linger is how long answers on kept connections say close, as HAProxy's do.
+// linger is how long answers on kept connections say close, as HAProxy's do, so that no request crosses a close on the
+// way.
 const linger = time.Second
 
 func main() {
