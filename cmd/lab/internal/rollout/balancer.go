@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -59,7 +58,7 @@ type proxy struct {
 func (p *proxy) pick() string { return p.addr }
 
 func (p *proxy) save(format string, args ...any) {
-	must.Do(os.WriteFile(p.dir+"/config", fmt.Appendf(nil, format, args...), 0o644))
+	must.Write(p.dir+"/config", fmt.Sprintf(format, args...))
 }
 
 // haproxyConfig has slots for the replicas of a rollout, which are eight at most.

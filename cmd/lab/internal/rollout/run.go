@@ -72,10 +72,10 @@ func (o *options) main(name string, args []string, out io.Writer, play func() fi
 	}
 	found := play()
 	if o.json != "" {
-		must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
+		must.Write(o.json, string(must.Get(json.Marshal(found)))+"\n")
 	}
 	if o.svg != "" {
-		must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
+		must.Write(o.svg, found.draw())
 	}
 	var judged strings.Builder
 	err := found.judge(&judged)

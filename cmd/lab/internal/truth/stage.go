@@ -28,7 +28,7 @@ const (
 // relay. Beside us it starts the upstream, or in a row with a lag another server, which is also the
 // upstream.
 func (t *trial) launch() {
-	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
+	must.Write(t.terminationLog(), "")
 	must.Do(os.Chmod(t.terminationLog(), 0o666)) // lameduck may be another user
 	init := append([]string{filepath.Dir(t.dir) + "/lameduck", "--log-format=json",
 		"--termination-log=" + t.terminationLog()}, t.c.Arguments()...)
@@ -64,7 +64,7 @@ func (t *trial) launch() {
 func (t *trial) ingress(word string) {
 	dir := t.dir + "/ingress"
 	if word == "gone" {
-		must.Do(os.WriteFile(dir+"/gone", nil, 0o644))
+		must.Write(dir+"/gone", "")
 	} else {
 		t.start(dir, clientEnd, []string{"ingress", word})
 	}
@@ -100,7 +100,7 @@ func (t *trial) start(dir, host string, server []string, init ...string) *stage.
 func (t *trial) aim(host string) {
 	t.moved.Store(host == clientEnd)
 	next := t.dir + "/next"
-	must.Do(os.WriteFile(next, []byte(host+" lab\n"), 0o644))
+	must.Write(next, host+" lab\n")
 	must.Do(os.Rename(next, t.dir+"/target"))
 }
 
