@@ -8,7 +8,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 
@@ -50,11 +49,7 @@ func profile() *specs.LinuxSeccomp {
 }
 
 func main() {
-	text, err := json.Marshal(profile())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	text, _ := json.Marshal(profile()) // cannot fail: texts and numbers
 	// A rule a line, and of the long rule six names a line.
 	text = regexp.MustCompile(`,({"names"|"syscalls")`).ReplaceAll(text, []byte(",\n$1"))
 	text = regexp.MustCompile(`("\w+",){6}`).ReplaceAll(text, []byte("$0\n"))
