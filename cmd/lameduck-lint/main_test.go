@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,14 +30,8 @@ func (faulty) Read([]byte) (int, error) { panic("faulty") }
 
 // TestFault: a panic is the error of a file, and the other files are linted.
 func TestFault(t *testing.T) {
-	dockerfile := filepath.Join(t.TempDir(), "Dockerfile")
-	text := `FROM debian
-CMD ["nginx", "-g", "daemon off;"]`
-	if err := os.WriteFile(dockerfile, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	var out, errs strings.Builder
-	code := lint([]string{stdin, dockerfile}, faulty{}, &out, &errs)
+	code := lint([]string{stdin, "testdata/cut.Dockerfile"}, faulty{}, &out, &errs)
 	want := "lameduck-lint: cannot lint -: a fault of lameduck-lint: faulty\n"
 	if code != exitFailed || errs.String() != want || !strings.Contains(out.String(), "[cut-at-term]") {
 		t.Error(code, out.String(), errs.String())
