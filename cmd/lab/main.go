@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -40,11 +39,11 @@ lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
 
 // A command or a role fails by package must.
-var commands = map[string]func(ctx context.Context, args []string, out io.Writer){
+var commands = map[string]func(ctx context.Context, args []string){
 	"rollout": rollout.Run,
 	"kept":    truth.Kept,
 	"bench":   bench.Run,
-	"cluster": cluster.Run,
+	"cluster": func(ctx context.Context, args []string) { cluster.Run(ctx, args, os.Stdout) },
 	"demo":    rollout.Demo,
 	"truth":   truth.Run,
 }
@@ -80,5 +79,5 @@ func run(args []string) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	command(ctx, args[1:], os.Stdout)
+	command(ctx, args[1:])
 }

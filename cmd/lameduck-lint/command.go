@@ -60,7 +60,7 @@ func (c *container) behind(of command, words []word) (list []command) {
 		return nil
 	}
 	front := through.compile().FindString(joined(words))
-	if n := strings.Count(front, " "); 0 < n && n < len(words) && words[n].isPlain() {
+	if n := strings.Count(front, " "); 0 < n && n < len(words) {
 		if inits.matches(words[0].text) {
 			variables := fmt.Sprint(c.Env)
 			of.Init, of.Rewrites = words[0].Base(), rewrites.compile().FindString(front)

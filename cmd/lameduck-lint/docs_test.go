@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -17,8 +18,8 @@ func TestDocs(t *testing.T) {
 	}
 	table := "| --- | --- |\n"
 	for _, r := range rules {
-		if r["name"] != "" {
-			table += "| `" + r["name"] + "` | " + r["says"] + " |\n"
+		if line := "| `" + r["name"] + "` | " + r["finds"] + " |\n"; !strings.HasSuffix(table, line) {
+			table += line
 		}
 	}
 	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)

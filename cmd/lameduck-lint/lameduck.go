@@ -85,7 +85,7 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 		if w.text == "--" || callIn(s.commandsIn(l.command)) != nil {
 			break
 		}
-		if i > 0 && ours.matches(joined(l.command[i:])) {
+		if ours.matches(joined(l.command[i:])) {
 			l.refused = append(l.refused, finding{Rule: "misplaced-flag", Line: w.line, Text: w.text})
 		}
 	}
@@ -98,11 +98,10 @@ func (s *stop) newLameduck(call *command, subcommand, outcome string) (l lameduc
 	if plan != nil {
 		l.longest = plan.Stop.Gate.MaxHold()
 	}
-	cfg := line.Values()
-	cfg.Warnings = slices.DeleteFunc(told.Warnings, func(warning string) bool {
+	l.Warnings = slices.DeleteFunc(told.Warnings, func(warning string) bool {
 		return !valid || l.indexOf("until") < 0 || !ofUntil.matches(warning) // else the image may say more
 	})
-	l.fit(cfg, s.left)
+	l.fit(s.left)
 	if l.Plan != nil && l.Right != nil {
 		for _, warning := range l.Right.Warnings {
 			l.refuse(call.Program.line, "lameduck warns: %s", warning)
@@ -116,9 +115,10 @@ func (l *lameduck) refuse(line int, format string, args ...any) {
 	l.refused = append(l.refused, finding{Rule: "bad-flag", Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
-// fit sees whether a configuration fits into what is left of the pod's grace period, or else what it needs.
-func (l *lameduck) fit(cfg shim.Config, left time.Duration) {
+// fit sees whether the configuration fits into what is left of the pod's grace period, or else what it needs.
+func (l *lameduck) fit(left time.Duration) {
 	const day = 24 * 60 * 60
+	cfg := l.Config
 	review := func(grace time.Duration) *shim.Plan {
 		cfg.GracePeriod = grace
 		plan, _ := shim.Review(cfg)

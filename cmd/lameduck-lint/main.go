@@ -76,8 +76,8 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 		text = "lameduck-lint version " + cmp.Or(version, cli.RecordedVersion("dev")) + "\n"
 	case o.Rules:
 		for _, r := range rules {
-			if r["name"] != "" {
-				text += fmt.Sprintf("%-16s %s\n", r["name"], r["says"])
+			if line := fmt.Sprintf("%-16s %s\n", r["name"], r["finds"]); !strings.HasSuffix(text, line) {
+				text += line
 			}
 		}
 	case len(o.Paths) == 0:

@@ -3,13 +3,8 @@ package main
 import (
 	"bytes"
 	"flag"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -28,31 +23,6 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Files: scripts, UpdateScripts: *update})
 }
 
-// TestInterrupt: SIGINT ends the linter: package shim catches signals only from Stage on.
-func TestInterrupt(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Args = []string{"lameduck-lint", "-"}
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer late.Stop()
-	in.Write(make([]byte, 1<<18)) // more than a pipe holds: the linter is reading
-	cmd.Process.Signal(syscall.SIGINT)
-	cmd.Wait()
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
-		t.Errorf("%v", cmd.ProcessState)
-	}
-}
-
 // faulty is a file of which the reader panics.
 type faulty struct{}
 
@@ -60,14 +30,8 @@ func (faulty) Read([]byte) (int, error) { panic("faulty") }
 
 // TestFault: a panic is the error of a file, and the other files are linted.
 func TestFault(t *testing.T) {
-	dockerfile := filepath.Join(t.TempDir(), "Dockerfile")
-	text := `FROM debian
-CMD ["nginx", "-g", "daemon off;"]`
-	if err := os.WriteFile(dockerfile, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	var out, errs strings.Builder
-	code := lint([]string{stdin, dockerfile}, faulty{}, &out, &errs)
+	code := lint([]string{stdin, "testdata/cut.Dockerfile"}, faulty{}, &out, &errs)
 	want := "lameduck-lint: cannot lint -: a fault of lameduck-lint: faulty\n"
 	if code != exitFailed || errs.String() != want || !strings.Contains(out.String(), "[cut-at-term]") {
 		t.Error(code, out.String(), errs.String())

@@ -8,16 +8,16 @@ import (
 // judge returns the findings for stops, in the order of rules.txt.
 func judge(stops []*stop) (found []finding) {
 	for _, s := range stops {
-		subjects, rule := s.subjects(), ""
+		subjects := s.subjects()
 		for _, e := range rules {
-			rule = cmp.Or(e["name"], rule)
+			rule := e["name"]
 			for _, a := range subjects {
-				if e["Of"] == "" || a.decided[rule] || !a.fit(e) {
+				if a.decided[rule] || !a.fit(e) {
 					continue
 				}
 				a.decided[rule] = true
-				f := finding{Rule: rule, Object: s.object, Container: s.Name.text}
-				f.Line, f.Text = cmp.Or(a.line, s.Name.line, 1), oneLine(fill(e["says"], a))
+				f := finding{Line: cmp.Or(a.line, s.Name.line, 1), Rule: rule, Text: oneLine(fill(e["says"], a)),
+					Object: s.object, Container: s.Name.text}
 				if f.Text != "" && !slices.Contains(found, f) {
 					found = append(found, f)
 				}

@@ -54,7 +54,7 @@ func (s *stop) subjects() (list []*subject) {
 			continue
 		}
 		add(subject{Of: l.Of, Call: l.Call, Lameduck: l})
-		add(subject{Of: "needs", Lameduck: l, line: cmp.Or(s.Given.line, l.Call.Program.line)})
+		add(subject{Of: "needs", Call: l.Call, Lameduck: l, line: s.Given.line})
 		add(subject{Of: "differs", Lameduck: l, line: l.lineOf("grace-period")})
 		for _, r := range l.refused {
 			add(subject{Of: r.Rule, Lameduck: l, Text: r.Text, line: r.Line})
@@ -70,10 +70,9 @@ func (s *stop) subjects() (list []*subject) {
 func (a *subject) fit(e entry) bool {
 	for field, want := range e {
 		path, isNot := strings.CutPrefix(field, "not ")
-		if field == "says" {
-			continue
-		}
-		if pattern(want).matches(fill("{{with ."+path+"}}{{.}}{{end}}", a)) == isNot {
+		path = strings.ReplaceAll(path, " or ", "}}{{.}}{{else with .")
+		// A field or a method has a name in capitals.
+		if path[0] < 'a' && pattern(want).matches(fill("{{with ."+path+"}}{{.}}{{end}}", a)) == isNot {
 			return false
 		}
 	}
@@ -102,25 +101,13 @@ func (a *subject) names(p port) bool {
 	return slices.Contains(strings.Split(a.Flag.Text, ","), p.Number.text)
 }
 
-// NamesAll reports whether the flag names all ports of the container.
-func (a *subject) NamesAll() bool {
-	for _, p := range a.Ports {
-		if !a.names(p) {
-			return false
-		}
-	}
-	return len(a.Ports) > 0
+// NamesNone reports whether the flag names no port of the pod.
+func (a *subject) NamesNone() bool {
+	return !slices.ContainsFunc(a.Pod.all(), func(c container) bool { return slices.ContainsFunc(c.Ports, a.names) })
 }
 
-// NamesNone reports whether it names no port of the pod.
-func (a *subject) NamesNone() bool {
-	for _, c := range a.Pod.all() {
-		if slices.ContainsFunc(c.Ports, a.names) {
-			return false
-		}
-	}
-	return len(a.Ports) > 0
-}
+// Others returns the ports of the container that it does not name.
+func (a *subject) Others() []port { return slices.DeleteFunc(slices.Clone(a.Ports), a.names) }
 
 // Mount returns the volume with the lameduck's path.
 func (a *subject) Mount() volume {

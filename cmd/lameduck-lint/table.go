@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"maps"
@@ -39,9 +40,11 @@ var (
 // entry is a block of a table: the values of fields.
 type entry map[string]string
 
-// blocks returns the blocks of a table, lines with a field each, or a comment.
+// blocks returns the blocks of a table, lines with a field each, or a comment. The fields of a block with a name are
+// those of the blocks below it, too.
 func blocks(table string) (list []entry) {
 	text, _ := tables.ReadFile(table)
+	var named entry
 	for block := range strings.SplitSeq(string(text), "\n\n") {
 		e := entry{}
 		for line := range strings.SplitSeq(block, "\n") {
@@ -49,7 +52,14 @@ func blocks(table string) (list []entry) {
 				e[field] = strings.TrimSpace(value)
 			}
 		}
-		if len(e) > 0 {
+		switch {
+		case len(e) == 0:
+		case e["name"] != "":
+			named = e
+		default:
+			for field, value := range named {
+				e[field] = cmp.Or(e[field], value)
+			}
 			list = append(list, e)
 		}
 	}

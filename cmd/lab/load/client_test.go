@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -87,10 +89,8 @@ func TestPool(t *testing.T) {
 			}
 			server.CloseClientConnections()
 			for _, conn := range opened {
-				for end := time.Now().Add(5 * time.Second); !NewConn(conn).Ended(); time.Sleep(time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatal("a closed connection looks open")
-					}
+				if !must.Soon(5*time.Second, NewConn(conn).Ended) {
+					t.Fatal("a closed connection looks open")
 				}
 			}
 		}

@@ -1,7 +1,7 @@
 //go:build ignore
 
 // Loki checks docs/examples/monitoring by the parsers of Loki, Prometheus and Grafana, and plays
-// logs to the rules for Loki: "loki FOLDER LOG...". It prints the names of the alerts that find
+// logs on standard input to the rules for Loki: "loki FOLDER". It prints the names of the alerts that find
 // something. It is not part of the module, which would require all of Loki: see .ci/run.
 package main
 
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"os"
@@ -29,11 +30,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	folder := os.Args[1]
-	var lines [][]byte
-	for _, name := range os.Args[2:] {
-		text := must(os.ReadFile(name))
-		lines = append(lines, bytes.Split(bytes.TrimSpace(text), []byte("\n"))...)
-	}
+	lines := bytes.Split(bytes.TrimSpace(must(io.ReadAll(os.Stdin))), []byte("\n"))
 	rules := must(os.ReadFile(filepath.Join(folder, "prometheus.yaml")))
 	promQL := parser.NewParser(parser.Options{})
 	if _, faults := rulefmt.Parse(rules, false, model.UTF8Validation, promQL, slog.Default()); len(faults) > 0 {

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"sigs.k8s.io/yaml"
 )
 
 // variable is a variable of a policy.
@@ -73,14 +72,9 @@ func applied(t *testing.T, policy string, pod *core.Pod) *core.Pod {
 	return must(patcher.Patch(ctx, request, celconfig.RuntimeCELCostBudget)).(*core.Pod)
 }
 
-// podOf returns a pod in YAML.
-func podOf(t *testing.T, text string) *core.Pod {
-	t.Helper()
-	var pod core.Pod
-	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
-		t.Fatal(text, err)
-	}
-	return &pod
+// podOf returns a pod with fields in YAML.
+func podOf(fields string) *core.Pod {
+	return must(Decode([]byte("--- {apiVersion: v1, kind: Pod, " + fields + "}")))[0].(*core.Pod)
 }
 
 // hooked are a pod, its containers, and the hooks that they get; "-" is none.
@@ -120,8 +114,8 @@ func TestHoldPolicy(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(words.Replace(hooked)), "\n") {
 		cells := strings.Split(line, " | ")
 		want := strings.Trim(cells[2], "-")
-		text := fmt.Sprintf("{spec: {containers: [%s], %s}}", cells[1], strings.Trim(cells[0], "-"))
-		before := podOf(t, text)
+		text := fmt.Sprintf("spec: {containers: [%s], %s}", cells[1], strings.Trim(cells[0], "-"))
+		before := podOf(text)
 		before.Namespace, before.Name = "default", fmt.Sprint("pod-", i)
 		got := applied(t, "fleet/policy.yaml", before.DeepCopy())
 		pods.Items = append(pods.Items, *got)
@@ -168,20 +162,19 @@ func TestHoldPolicy(t *testing.T) {
 // TestWatchPolicy: the policy adds the sidecar that the component adds, and no more.
 func TestWatchPolicy(t *testing.T) {
 	sidecar := pod(t, read("fleet/component/watch.yaml")).InitContainers[0]
-	before := podOf(t, "{spec: {containers: [{name: a}]}}")
+	before := podOf("spec: {containers: [{name: a}]}")
 	want := before.DeepCopy()
 	want.Spec.InitContainers = []core.Container{sidecar}
 	wantSame(t, applied(t, "fleet/watch.yaml", before).Spec, want.Spec)
 	wantSame(t, applied(t, "fleet/watch.yaml", want).Spec, want.Spec)
-	clash := podOf(t, "{spec: {containers: [{name: lameduck-watch}]}}")
+	clash := podOf("spec: {containers: [{name: lameduck-watch}]}")
 	wantSame(t, applied(t, "fleet/watch.yaml", clash).Spec, clash.Spec)
 }
 
 // TestBothPolicies: a pod that holds is measured too, with the grace period that the hold has given it.
 func TestBothPolicies(t *testing.T) {
-	pod := podOf(t, `
-metadata: {labels: {lameduck: hold}}
-spec: {containers: [{name: a, lifecycle: {preStop: {sleep: {seconds: 45}}}}]}`)
+	pod := podOf("metadata: {labels: {lameduck: hold}}, " +
+		"spec: {containers: [{name: a, lifecycle: {preStop: {sleep: {seconds: 45}}}}]}")
 	got := applied(t, "fleet/watch.yaml", applied(t, "fleet/policy.yaml", pod)).Spec
 	var names []string
 	for _, c := range got.InitContainers {

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,15 +22,9 @@ func TestMonitoring(t *testing.T) {
 	if *loki == "" {
 		t.Skip("without the parsers: .ci/run monitoring")
 	}
-	stops := session(t, "bash ./stops.sh; cat stops.log", "exec sh script", nil)
-	var logs []string
-	for name, text := range map[string]string{"stops.log": stops, "watch.log": watched(t)} {
-		logs = append(logs, filepath.Join(t.TempDir(), name))
-		if err := os.WriteFile(logs[len(logs)-1], []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := exec.Command(*loki, append([]string{folder}, logs...)...).CombinedOutput()
+	cmd := exec.Command(*loki, folder)
+	cmd.Stdin = strings.NewReader(session(t, "bash ./stops.sh; cat stops.log", "exec sh script", nil) + watched(t))
+	out, err := cmd.CombinedOutput()
 	const want = "LameduckRequestsCut LameduckHoldTooShort LameduckKilled LameduckMisconfigured LameduckStopsLose"
 	if found := strings.Join(strings.Fields(string(out)), " "); err != nil || found != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out, want)

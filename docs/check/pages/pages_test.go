@@ -151,24 +151,22 @@ func manifest(t *testing.T, text string) {
 	if _, err := manifests.Decode([]byte(text)); err != nil {
 		t.Errorf("%v in\n%s", err, text)
 	}
-	lint(t, "page.yaml", text)
+	lint(t, text)
 }
 
 func dockerfile(t *testing.T, text string) {
 	if !strings.HasPrefix(text, "FROM ") {
 		text = "FROM registry.example/base\n" + text
 	}
-	lint(t, "Dockerfile", text)
+	lint(t, text)
 }
 
 // lint runs lameduck-lint, which must find nothing.
-func lint(t *testing.T, name, text string) {
+func lint(t *testing.T, text string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("lameduck-lint", path).CombinedOutput(); err != nil {
+	cmd := exec.Command("lameduck-lint", "-")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s\n%s", err, out, text)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
@@ -23,7 +22,7 @@ import (
 )
 
 // Run measures and prints, and fails if a budget is missed.
-func Run(ctx context.Context, args []string, out io.Writer) {
+func Run(ctx context.Context, args []string) {
 	flags := flag.NewFlagSet("lab bench [flags] LAMEDUCK", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer samples, smaller crowds and a shorter idle time")
 	footprint := flags.Bool("footprint", false, "only what an idle init costs")
@@ -34,7 +33,7 @@ func Run(ctx context.Context, args []string, out io.Writer) {
 		os.Exit(1) // which ends all processes of the namespace
 	})()
 	debug.SetGCPercent(-1) // the collector would run beside the measurements
-	b := &bench{dir: dir, out: out, less: 1, figures: map[[2]string][]float64{}}
+	b := &bench{dir: dir, less: 1, figures: map[[2]string][]float64{}}
 	if *quick {
 		b.less = 5
 	}
@@ -43,8 +42,7 @@ func Run(ctx context.Context, args []string, out io.Writer) {
 
 // bench is a run of the benchmark.
 type bench struct {
-	dir     string // for programs
-	out     io.Writer
+	dir     string                  // for programs
 	less    int                     // all repetitions and times are divided by less
 	warming bool                    // samples do not count
 	figures map[[2]string][]float64 // the samples, by figure and contender

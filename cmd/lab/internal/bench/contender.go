@@ -35,7 +35,7 @@ func (b *bench) inits(lameduck string) (field []contender) {
 		if path, err := exec.LookPath(name); err == nil {
 			field = append(field, contender{name, []string{path, "--"}})
 		} else {
-			fmt.Fprintln(b.out, name, "is not installed, and left out")
+			fmt.Println(name, "is not installed, and left out")
 		}
 	}
 	return append(field, contender{ours, []string{lameduck, "--"}})

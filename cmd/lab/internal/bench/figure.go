@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"text/tabwriter"
 
@@ -38,7 +39,7 @@ const figures = `
 // print prints the medians of what was measured, and fails if a budget is missed.
 func (b *bench) print(names []string) {
 	missed := 0
-	t := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "median\t")
 	for _, name := range append(names, "lameduck's share", "budget") {
 		fmt.Fprintf(t, "%s\t", name)
@@ -58,10 +59,11 @@ func (b *bench) print(names []string) {
 		if g.Reference != "" {
 			found /= b.median(g.Key, g.Reference)
 		}
-		if g.Most > 0 {
-			fmt.Fprintf(t, "%s\t%v\t", format(found), g.Most)
+		if g.Most == 0 {
+			continue
 		}
-		if g.Most > 0 && found > g.Most {
+		fmt.Fprintf(t, "%s\t%v\t", format(found), g.Most)
+		if found > g.Most {
 			fmt.Fprint(t, "MISSED\t")
 			missed++
 		}

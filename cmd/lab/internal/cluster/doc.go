@@ -35,14 +35,5 @@
 // moves new connections only, so that requests come to a stopping pod until the server
 // goes (kubernetes/kubernetes#38456).
 //
-// The stand-in for a graceful server announces the close in the answers, for a second,
-// before closing connections, so that no request crosses a close on the way.
-//
-// The program fails where
-//
-//   - a row with lameduck loses a request, except that with the pool, before a server that
-//     dies of TERM, the sum over the rollouts may be a tenth of what preStop sleep 5 loses, or two
-//   - a row with lameduck reports no hold
-//   - with the pool, a hold until quiet in a grace period of 60 s lasts to the ceiling
-//   - a server that TERM kills at once loses none: the load would be blind then
+// What a row promises, and when the program fails, is in judge.go.
 package cluster

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,7 +89,7 @@ func (c *cluster) play(ctx context.Context, r *row) {
 	if r.Manifest == "web.yaml" {
 		words := strings.NewReplacer("COMMAND", r.Words, "LIFECYCLE", r.Hooks, "PROFILE", profile)
 		manifest = c.work + "/web.yaml"
-		must.Do(os.WriteFile(manifest, []byte(words.Replace(string(must.Get(os.ReadFile(here+"web.yaml"))))), 0o644))
+		must.Write(manifest, words.Replace(must.Read(here+"web.yaml")))
 	}
 	conns, rollouts := 0, 1
 	if r.kept {

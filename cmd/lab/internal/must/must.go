@@ -4,6 +4,7 @@ package must
 
 import (
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -43,6 +44,12 @@ func Be(holds bool, format string, args ...any) {
 		panic(failure{fmt.Errorf(format, args...)})
 	}
 }
+
+// Read returns the text of a file, or fails.
+func Read(path string) string { return string(Get(os.ReadFile(path))) }
+
+// Write writes a file, or fails.
+func Write(path, text string) { Do(os.WriteFile(path, []byte(text), 0o644)) }
 
 // Soon waits until a condition holds, and reports whether it held within a limit.
 func Soon(limit time.Duration, holds func() bool) bool {

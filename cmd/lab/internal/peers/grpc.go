@@ -3,10 +3,8 @@ package peers
 import (
 	"context"
 	"net"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -92,7 +90,7 @@ func (ch *channel) idle() {
 }
 
 // serveGRPC is a server of gRPC, with the words graceful, and ping: a PING after 3 s of silence.
-func serveGRPC(listener net.Listener, words []string) error {
+func serveGRPC(listener net.Listener, words []string) {
 	options := []grpc.ServerOption{
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnknownServiceHandler(talk),
@@ -101,14 +99,9 @@ func serveGRPC(listener net.Listener, words []string) error {
 		options = append(options, grpc.KeepaliveParams(keepalive.ServerParameters{Time: 3 * time.Second}))
 	}
 	site := grpc.NewServer(options...)
-	if slices.Contains(words, "graceful") {
-		term, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		context.AfterFunc(term, site.GracefulStop)
-	}
+	onTerm(words, site.GracefulStop)
 	must.Do(site.Serve(listener))
 	site.GracefulStop() // waits for calls in flight
-	return nil
 }
 
 // talk answers each message "D N [NAME]" with N messages, one each D; see work.

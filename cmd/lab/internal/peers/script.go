@@ -89,5 +89,5 @@ func WriteCertificate(dir string) {
 	private := must.Get(x509.MarshalPKCS8PrivateKey(key))
 	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
-	must.Do(os.WriteFile(dir+"/cert.pem", text, 0o644))
+	must.Write(dir+"/cert.pem", string(text))
 }

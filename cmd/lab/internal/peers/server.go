@@ -33,32 +33,38 @@ func Serve(args []string) {
 	}
 	switch args[1] {
 	case "raw":
-		must.Do(serveRaw(listener, words))
+		serveRaw(listener, words)
 	case "grpc":
-		must.Do(serveGRPC(listener, words))
+		serveGRPC(listener, words)
 	default:
-		must.Do(serveHTTP(listener, words))
+		serveHTTP(listener, words)
 	}
 }
 
 // serveHTTP is a server of net/http with the words tls and graceful: TERM means Shutdown.
-func serveHTTP(listener net.Listener, words []string) error {
+func serveHTTP(listener net.Listener, words []string) {
 	site := &http.Server{Handler: leave(newHandler()), Protocols: new(http.Protocols)}
 	site.Protocols.SetHTTP1(true)
 	site.Protocols.SetHTTP2(true)
 	site.Protocols.SetUnencryptedHTTP2(true)
-	serve := func() error { return site.Serve(listener) }
+	stop := func() { site.Shutdown(context.Background()) }
+	onTerm(words, stop)
+	var err error
 	if slices.Contains(words, "tls") {
-		serve = func() error { return site.ServeTLS(listener, "cert.pem", "cert.pem") }
+		err = site.ServeTLS(listener, "cert.pem", "cert.pem")
+	} else {
+		err = site.Serve(listener)
 	}
-	if !slices.Contains(words, "graceful") {
-		return serve()
+	must.Be(err == http.ErrServerClosed, "%w", err)
+	stop() // waits for requests in flight
+}
+
+// onTerm has TERM stop a server, if the words have graceful; else TERM kills the server.
+func onTerm(words []string, stop func()) {
+	if slices.Contains(words, "graceful") {
+		term, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		context.AfterFunc(term, stop)
 	}
-	term, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go serve()
-	<-term.Done()
-	return site.Shutdown(context.Background())
 }
 
 // leave tells clients to leave after USR2, the signal of --on-stop=USR2 in docs/servers.md.
@@ -134,11 +140,11 @@ func answer(w http.ResponseWriter, r *http.Request) {
 
 // serveRaw serves lines; see obey. With "shut" it accepts no connection, with "receiver" it
 // answers nothing, and with "greet D" it speaks first, after D.
-func serveRaw(listener net.Listener, words []string) error {
+func serveRaw(listener net.Listener, words []string) {
 	if words[0] == "shut" {
 		time.Sleep(24 * time.Hour) // to Go, a select without cases would be a deadlock
 	}
-	return accept(listener, func(c rawConn) {
+	accept(listener, func(c rawConn) {
 		switch words[0] {
 		case "receiver":
 			io.Copy(io.Discard, c)
@@ -151,12 +157,9 @@ func serveRaw(listener net.Listener, words []string) error {
 	})
 }
 
-func accept(listener net.Listener, serve func(rawConn)) error {
+func accept(listener net.Listener, serve func(rawConn)) {
 	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return err
-		}
+		conn := must.Get(listener.Accept())
 		go func() {
 			defer conn.Close()
 			serve(rawConn{conn, bufio.NewReader(conn)})

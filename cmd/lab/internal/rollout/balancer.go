@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -35,13 +34,12 @@ func (t *trial) balance(ctx context.Context) balancer {
 	number, dir := t.o.folder()
 	n := 10000 + number // below the ports that the kernel chooses
 	p := &proxy{addr: fmt.Sprintf("127.0.0.1:%d", n), dir: dir}
-	var b balancer = &haproxy{p}
+	var b balancer = p
 	words := []string{"haproxy", "-db", "-f"}
 	if t.server.Balancer == "nginx" {
-		words = []string{"nginx", "-c"}
 		known := &nginx{proxy: p}
 		known.save()
-		b = known
+		b, words = known, []string{"nginx", "-c"}
 	} else {
 		p.save(haproxyConfig, p.dir, p.addr, haproxyModes[t.server.Balancer])
 	}
@@ -50,7 +48,7 @@ func (t *trial) balance(ctx context.Context) balancer {
 	return b
 }
 
-// proxy is a balancer that is a program.
+// proxy is a balancer that is a program: haproxy, or part of nginx.
 type proxy struct {
 	*stage.Program
 	addr string
@@ -60,7 +58,7 @@ type proxy struct {
 func (p *proxy) pick() string { return p.addr }
 
 func (p *proxy) save(format string, args ...any) {
-	must.Do(os.WriteFile(p.dir+"/config", fmt.Appendf(nil, format, args...), 0o644))
+	must.Write(p.dir+"/config", fmt.Sprintf(format, args...))
 }
 
 // haproxyConfig has slots for the replicas of a rollout, which are eight at most.
@@ -93,22 +91,18 @@ var haproxyModes = map[string]string{
 	"haproxy tcp":   "mode tcp",
 }
 
-// haproxy learns of each change through the runtime API, whose answer is empty, or says that an address
+// set tells haproxy of a change through the runtime API, whose answer is empty, or says that an address
 // changed.
-type haproxy struct{ *proxy }
-
-func (h *haproxy) set(r *replica, in bool) {
-	changes := []string{"state maint"}
+func (p *proxy) set(r *replica, in bool) {
+	change := "set server pods/s%[1]d state maint\n"
 	if in {
-		changes = []string{fmt.Sprintf("addr %s port %d", r.host, r.port), "state ready"}
+		change = "set server pods/s%[1]d addr %[2]s port %[3]d; set server pods/s%[1]d state ready\n"
 	}
-	for _, change := range changes {
-		conn := must.Get(net.Dial("unix", h.dir+"/s"))
-		fmt.Fprintf(conn, "set server pods/s%d %s\n", r.slot, change)
-		answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
-		conn.Close()
-		must.Be(answer == "" || strings.Contains(answer, "changed"), "haproxy answers %q", answer)
-	}
+	conn := must.Get(net.Dial("unix", p.dir+"/s"))
+	defer conn.Close()
+	fmt.Fprintf(conn, change, r.slot, r.host, r.port)
+	answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
+	must.Be(answer == "" || strings.Contains(answer, "changed"), "haproxy answers %q", answer)
 }
 
 // nginxConfig is for nginx as a balancer, and as a server.

@@ -23,8 +23,8 @@ const oracle = "oracle"
 // claimed reports whether a claim for quick runs is about the contender with a server.
 func (c *contender) claimed(s *server) bool {
 	return slices.ContainsFunc(claims, func(about *claim) bool {
-		named := about.Name == c.Name || about.Other == c.Name
-		return named && about.Scene == s.Scene && s.is(about.Servers) && s.is(about.Quick)
+		return (about.Name == c.Name || about.Other == c.Name) &&
+			about.Scene == s.Scene && s.is(about.Servers) && s.is(about.Quick)
 	})
 }
 

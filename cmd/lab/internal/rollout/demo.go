@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -38,16 +37,16 @@ func (l *sender) cells() (failed []int) {
 }
 
 // Demo plays one stop with each contender of the demo, side by side.
-func Demo(ctx context.Context, args []string, out io.Writer) {
+func Demo(ctx context.Context, args []string) {
 	o := &options{demo: true, replicas: 2, repeat: 1, stops: 1}
-	o.main("demo", args, out, func() findings {
+	o.main("demo", args, func() findings {
 		// lameduck watch, which counts the resets of a whole network namespace, is left out without one.
 		o.lone = must.Try(func() { stage.Enter(ctx, syscall.CLONE_NEWNET) }) == nil
 		trials := o.plan()
 		rate, lag := trials[0].server.Rate, trials[0].lags[0].Seconds()
-		fmt.Fprint(out, render("before.txt", map[string]any{"Rate": rate, "Lag": lag, "Trials": trials}))
+		fmt.Print(render("before.txt", map[string]any{"Rate": rate, "Lag": lag, "Trials": trials}))
 		o.show(ctx, trials)
-		fmt.Fprint(out, render("after.txt", trials))
+		fmt.Print(render("after.txt", trials))
 		return trials
 	})
 }

@@ -47,6 +47,4 @@
 // node's address in front of clients from outside.
 //
 // The experiment does not show lost packets or UDP.
-//
-// See namespaces(7), pid_namespaces(7), veth(4).
 package rollout

@@ -2,8 +2,8 @@ package rollout
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"os"
 	"slices"
 	"text/tabwriter"
 
@@ -62,14 +62,14 @@ func (f findings) part(in, contender, servers string) *part {
 
 // print prints the tables of the scenes, as the pages have them, and each stop in which a hold
 // lost requests.
-func (f findings) print(out io.Writer) {
-	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+func (f findings) print() {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, render("tables.txt", f.tables(false)))
 	t.Flush()
 	for _, t := range f {
 		for _, s := range t.Stops {
 			if len(s.Failed) > 0 && len(s.Reports) > 0 && !t.Stalled {
-				fmt.Fprintf(out, "%s, %s, a lag of %.1f s: %s; %s\n", t.Contender, t.Server, s.Lag.Seconds(),
+				fmt.Printf("%s, %s, a lag of %.1f s: %s; %s\n", t.Contender, t.Server, s.Lag.Seconds(),
 					load.Summary(s.Failed), s.Reports[len(s.Reports)-1].Message)
 			}
 		}

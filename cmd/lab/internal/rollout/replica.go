@@ -44,12 +44,10 @@ func (t *trial) start(ctx context.Context) *replica {
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, "LAMEDUCK_LOG_FORMAT=json", "LAB="+must.Get(os.Executable()),
 		"HOST="+r.host, fmt.Sprint("PORT=", port), "UPSTREAM=127.0.0.1:9") // nobody's
-	if dir != "" {
-		peers.WriteCertificate(dir)
-	}
 	r.Program = stage.Start(cmd)
 	t.replicas = append(t.replicas, r)
-	if dir != "" {
+	if dir != "" { // the server waits for its network
+		peers.WriteCertificate(dir)
 		r.Link(fmt.Sprintf("r%d", number), network+".1", r.host, nil)
 	}
 	r.Await(ctx, r.host, r.port)

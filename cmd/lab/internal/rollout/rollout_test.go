@@ -3,7 +3,6 @@ package rollout
 import (
 	"encoding/json"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,8 +44,7 @@ func played(text string) (all findings) {
 
 // TestJudge: each block of rows breaks the claim in its first line, or no claim.
 func TestJudge(t *testing.T) {
-	text := must.Get(os.ReadFile("testdata/judge.txt"))
-	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(must.Read("testdata/judge.txt")), "\n\n") {
 		name, list, _ := strings.Cut(block, "\n")
 		name, broken, _ := strings.Cut(strings.TrimPrefix(name, "# "), ": ")
 		var out strings.Builder
@@ -61,7 +59,7 @@ func TestJudge(t *testing.T) {
 // TestPicture: the picture of the demo is of a run in which all claims hold.
 func TestPicture(t *testing.T) {
 	var f findings
-	must.Do(json.Unmarshal(must.Get(os.ReadFile("testdata/demo.json")), &f))
+	must.Do(json.Unmarshal([]byte(must.Read("testdata/demo.json")), &f))
 	for _, t := range f {
 		t.server = serverOf(t.Server)
 		t.contender = contenders[slices.IndexFunc(contenders, func(c *contender) bool { return c.Name == t.Contender })]
@@ -69,9 +67,7 @@ func TestPicture(t *testing.T) {
 	if err := f.judge(io.Discard); err != nil {
 		t.Error(err)
 	}
-	picture := f.draw()
-	const page = "../../../../docs/demo.svg"
-	if string(must.Get(os.ReadFile(page))) != picture {
+	if must.Read("../../../../docs/demo.svg") != f.draw() {
 		t.Error("docs/demo.svg is not the picture of the figures in testdata: make pictures")
 	}
 }

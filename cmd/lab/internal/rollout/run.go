@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,23 +42,23 @@ func (o *options) folder() (number int, dir string) {
 	return number, dir
 }
 
-// Run plays the rollouts of args, and writes the tables to out.
-func Run(ctx context.Context, args []string, out io.Writer) {
+// Run plays the rollouts of args, and prints the tables.
+func Run(ctx context.Context, args []string) {
 	o := &options{dot: ".", replicas: 5, repeat: 2, stops: 4}
-	o.main("rollout", args, out, func() findings {
+	o.main("rollout", args, func() findings {
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
 		o.dir = stage.Enter(ctx, stage.All)
 		f := o.plan()
 		must.Do(o.playAll(ctx, f))
-		f.print(out)
+		f.print()
 		return f
 	})
 }
 
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
 // and judges.
-func (o *options) main(name string, args []string, out io.Writer, play func() findings) {
+func (o *options) main(name string, args []string, play func() findings) {
 	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
@@ -72,15 +71,15 @@ func (o *options) main(name string, args []string, out io.Writer, play func() fi
 	}
 	found := play()
 	if o.json != "" {
-		must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
+		must.Write(o.json, string(must.Get(json.Marshal(found)))+"\n")
 	}
 	if o.svg != "" {
-		must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
+		must.Write(o.svg, found.draw())
 	}
 	var judged strings.Builder
 	err := found.judge(&judged)
 	if err != nil || !o.demo { // which ends with lameduck's lines
-		fmt.Fprint(out, "\n", judged.String())
+		fmt.Print("\n", judged.String())
 	}
 	must.Do(err)
 }

@@ -84,12 +84,10 @@ func (p *Program) Link(name, here, there string, connect func(network *os.File))
 	}
 	must.Be(must.Soon(patience, unshared), "%q has no network", p.Args)
 	p.Network = must.Get(os.Open(path))
-	made := ""
 	if connect != nil {
 		connect(p.Network)
-		made = "made"
 	}
-	Shell(link, fmt.Sprint(p.Process.Pid), name, here, there, made)
+	Shell(link, fmt.Sprint(p.Process.Pid), name, here, there, fmt.Sprint(connect != nil))
 	p.stdin.Close()
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +24,10 @@ type client struct {
 	addr net.IP
 
 	// Of a pool: a connection, or what a library has with connections of its own.
-	link peers.Link
-	only *onlyConn // nil: any number of connections
+	link   peers.Link
+	single bool        // it is not replaced
+	dialed atomic.Bool // clients of HTTP/2 dial in the background
+	conn   atomic.Pointer[net.Conn]
 }
 
 // client returns the next client of a play.
@@ -116,12 +119,12 @@ func (c *client) dial(ctx context.Context, network, _ string) (net.Conn, error) 
 		d.LocalAddr = &net.UDPAddr{IP: c.addr}
 	}
 	d.SetMultipathTCP(c.p.Protocol == "mptcp")
-	if c.only != nil && c.only.used.Swap(true) {
+	if c.single && c.dialed.Swap(true) {
 		return nil, errClosed
 	}
 	conn, err := d.DialContext(ctx, network, c.server())
-	if c.only != nil && err == nil {
-		c.only.conn.Store(&conn)
+	if err == nil {
+		c.conn.Store(&conn)
 	}
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()

@@ -2,7 +2,7 @@ package truth
 
 import (
 	"fmt"
-	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -93,8 +93,8 @@ func (f *figures) missed(retries bool, lull *figures) string {
 func (f *figures) median() time.Duration { return f.held[len(f.held)/2] }
 
 // printLost writes what was lost, and fails if goals are missed.
-func printLost(out io.Writer, rows []*row, _ bool) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printLost(rows []*row, _ bool) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "server and client, time, contender\tstops\trequests\tlost in the hold: new\tprocessed\t"+
 		"at the signal: new\tprocessed\ttwice\theld\tat most\tclosed\tback\tmissed")
 	known := map[string]*figures{}

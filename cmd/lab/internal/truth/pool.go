@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,10 +45,7 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 	p.free = make(chan *client, p.Clients)
 	clients := []*client{t.client(p), t.client(p), t.client(p)}
 	for i := 0; i < p.Clients; i += p.Share {
-		conn := *clients[i%len(clients)]
-		if t.c.Lag == 0 {
-			conn.only = &onlyConn{}
-		}
+		conn := &client{t: t, p: p, addr: clients[i%len(clients)].addr, single: t.c.Lag == 0}
 		all.Go(func() {
 			t.wait(p.From + time.Duration(i)*10*ms)
 			if err := conn.begin(); err != nil {
@@ -58,7 +53,7 @@ func (p *play) openPool(t *trial, all *sync.WaitGroup) {
 				return
 			}
 			for range p.Share {
-				p.free <- &conn
+				p.free <- conn
 			}
 		})
 	}
@@ -107,9 +102,9 @@ func (c *client) begin() (err error) {
 // libraries do by themselves.
 func (c *client) request(r request) error {
 	stream, isStream := c.link.(*peers.Stream)
-	isStream = isStream && c.only == nil
+	isStream = isStream && !c.single
 	switch {
-	case c.only.ended():
+	case c.single && c.ended():
 		return errClosed
 	case isStream && stream.Ended():
 		stream.Close()
@@ -171,17 +166,12 @@ func (c *client) loop() {
 	}
 }
 
-// onlyConn is the only connection that a client has, or nil if connections are replaced.
-type onlyConn struct {
-	used atomic.Bool // clients of HTTP/2 dial in the background
-	conn atomic.Pointer[net.Conn]
-}
-
 // ended reports that the server has ended the connection.
-func (o *onlyConn) ended() bool {
-	if o == nil || o.conn.Load() == nil {
+func (c *client) ended() bool {
+	conn := c.conn.Load()
+	if conn == nil {
 		return false
 	}
-	n, err := load.Peek(*o.conn.Load())
+	n, err := load.Peek(*conn)
 	return n == 0 && !errors.Is(err, unix.EAGAIN)
 }

@@ -2,7 +2,6 @@ package truth
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -33,16 +32,16 @@ func (r *row) failures() int {
 
 // printEnded writes when the holds have ended, and fails if a row is wrong: after the quick selection
 // if most of its results are, else if any is.
-func printEnded(out io.Writer, rows []*row, quick bool) {
+func printEnded(rows []*row, quick bool) {
 	line := func(r *row, text any) {
-		fmt.Fprintf(out, "%5d %5d %4d  %s\n", r.count(plays.Right), r.count(plays.Early), r.count(plays.Late), text)
+		fmt.Printf("%5d %5d %4d  %s\n", r.count(plays.Right), r.count(plays.Early), r.count(plays.Late), text)
 	}
 	var total row
 	failed := 0
-	fmt.Fprintln(out, "right early late  case")
+	fmt.Println("right early late  case")
 	for _, r := range rows {
 		line(r, r)
-		r.explain(out)
+		r.explain()
 		total.results = append(total.results, r.results...)
 		total.again += r.again
 		if n := r.failures(); n > 0 && (!quick || 2*n > len(r.results)+r.broken) {
@@ -79,15 +78,15 @@ func (r *row) String() string {
 }
 
 // explain prints the details of one wrong result.
-func (r *row) explain(out io.Writer) {
+func (r *row) explain() {
 	for _, found := range r.results {
 		if r.Wrong(found.Verdict) {
-			fmt.Fprintf(out, "%s%s: %s\n", indent, strings.ToUpper(string(found.Verdict)), found.Message)
+			fmt.Printf("%s%s: %s\n", indent, strings.ToUpper(string(found.Verdict)), found.Message)
 			counted := slices.DeleteFunc(slices.Clone(found.Losses), func(l loss) bool { return l.Raced })
 			for _, l := range counted[:min(3, len(counted))] {
-				fmt.Fprintf(out, "%slost at %s: %s\n", indent, seconds(l.At), l.Error)
+				fmt.Printf("%slost at %s: %s\n", indent, seconds(l.At), l.Error)
 			}
-			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
+			fmt.Printf("%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
 			return
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -19,19 +18,14 @@ import (
 	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
-// Run plays the cases of args, and writes to out when the holds have ended.
-func Run(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "truth", plays.Table(), args, out, printEnded)
-}
+// Run plays the cases of args, and prints when the holds have ended.
+func Run(ctx context.Context, args []string) { run(ctx, "truth", plays.Table(), args, printEnded) }
 
-// Kept plays the cases of lab kept, and writes to out what was lost.
-func Kept(ctx context.Context, args []string, out io.Writer) {
-	run(ctx, "kept", plays.Kept(), args, out, printLost)
-}
+// Kept plays the cases of lab kept, and prints what was lost.
+func Kept(ctx context.Context, args []string) { run(ctx, "kept", plays.Kept(), args, printLost) }
 
 // run plays the cases that the arguments of a command choose, and prints what became of them.
-func run(ctx context.Context, command string, cases []plays.Row, args []string, out io.Writer,
-	print func(out io.Writer, rows []*row, quick bool)) {
+func run(ctx context.Context, command string, cases []plays.Row, args []string, print func(rows []*row, quick bool)) {
 	match := regexp.MustCompile("")
 	f := flag.NewFlagSet("lab "+command+" [flags] LAMEDUCK", flag.ContinueOnError)
 	repeat := f.Int("n", 3, "trials of each case")
@@ -58,7 +52,7 @@ func run(ctx context.Context, command string, cases []plays.Row, args []string, 
 	}
 	sch.play(ctx, rows)
 	must.Do(ctx.Err())
-	print(out, rows, *quick)
+	print(rows, *quick)
 }
 
 // Play plays one trial: args are the name of a case, and a folder.

@@ -45,7 +45,7 @@ func (sch *scheduler) play(ctx context.Context, rows []*row) {
 		atATime := map[bool]int{false: 32, true: 4}[precise] // most of them sleep
 		stage.Beside(ctx, jobs, atATime, stagger, func(r *row) {
 			sch.playRow(ctx, r)
-			if sch.retry > 0 && r.failures() > 0 {
+			if r.failures() > 0 {
 				again := slices.Repeat([]*row{r}, sch.retry)
 				stage.Beside(ctx, again, sch.retry, stagger, func(r *row) { sch.playRow(ctx, r) })
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ const (
 // relay. Beside us it starts the upstream, or in a row with a lag another server, which is also the
 // upstream.
 func (t *trial) launch() {
-	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
+	must.Write(t.terminationLog(), "")
 	must.Do(os.Chmod(t.terminationLog(), 0o666)) // lameduck may be another user
 	init := append([]string{filepath.Dir(t.dir) + "/lameduck", "--log-format=json",
 		"--termination-log=" + t.terminationLog()}, t.c.Arguments()...)
@@ -40,7 +39,7 @@ func (t *trial) launch() {
 	if t.c.Lag > 0 {
 		host = peers.ServerEnd.String()
 	}
-	t.server = t.start(t.dir, host, stage.Linked, append(init, "--"), t.c.Server)
+	t.server = t.start(t.dir, host, t.c.Server, append(init, "--")...)
 	var connect func(network *os.File)
 	if t.c.Remote {
 		connect = func(network *os.File) { openRelay(network, t.c.RTT/2) }
@@ -52,7 +51,7 @@ func (t *trial) launch() {
 		if slices.Contains([]string{"nginx", "haproxy", "nghttpx"}, server[0]) {
 			server = []string{"lab", "http"}
 		}
-		t.other = t.start(t.dir+"/other", clientEnd, stage.Init, nil, server)
+		t.other = t.start(t.dir+"/other", clientEnd, server)
 		t.other.Await(context.Background(), clientEnd, plays.Port)
 		t.aim(peers.ServerEnd.String())
 	} else {
@@ -65,14 +64,14 @@ func (t *trial) launch() {
 func (t *trial) ingress(word string) {
 	dir := t.dir + "/ingress"
 	if word == "gone" {
-		must.Do(os.WriteFile(dir+"/gone", nil, 0o644))
+		must.Write(dir+"/gone", "")
 	} else {
-		t.start(dir, clientEnd, stage.Init, nil, []string{"ingress", word})
+		t.start(dir, clientEnd, []string{"ingress", word})
 	}
 }
 
-// start starts a server in a folder, on an address or on all, with a command for PID 1 and its words.
-func (t *trial) start(dir, host string, command func(context.Context, ...string) *exec.Cmd, init, server []string) *stage.Program {
+// start starts a server in a folder, on an address or on all: beside us, or under an init at the end of the link.
+func (t *trial) start(dir, host string, server []string, init ...string) *stage.Program {
 	must.Do(os.MkdirAll(dir, 0o755))
 	peers.WriteCertificate(dir)
 	programs := filepath.Dir(t.dir)
@@ -86,6 +85,10 @@ func (t *trial) start(dir, host string, command func(context.Context, ...string)
 		must.Do(os.Chown(dir, 65534, 65534))
 		words = append(strings.Fields("setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all"), words...)
 	}
+	command := stage.Init
+	if init != nil {
+		command = stage.Linked
+	}
 	cmd := command(context.Background(), words...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, "HOME="+dir, "LAB="+programs+"/lab", "HOST="+host, "UPSTREAM="+behind, "SHARED="+shared,
@@ -97,7 +100,7 @@ func (t *trial) start(dir, host string, command func(context.Context, ...string)
 func (t *trial) aim(host string) {
 	t.moved.Store(host == clientEnd)
 	next := t.dir + "/next"
-	must.Do(os.WriteFile(next, []byte(host+" lab\n"), 0o644))
+	must.Write(next, host+" lab\n")
 	must.Do(os.Rename(next, t.dir+"/target"))
 }
 

@@ -2,7 +2,6 @@ package truth
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,8 +14,7 @@ import (
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
 // without a row, there or in the table of lab kept, and the leads of the quick selection.
 func TestTable(t *testing.T) {
-	page := must.Get(os.ReadFile("../../../../docs/how-long.md"))
-	limits := strings.Join(strings.Fields(string(page)), " ")
+	limits := strings.Join(strings.Fields(must.Read("../../../../docs/how-long.md")), " ")
 	names, used := map[string]bool{}, map[string]bool{}
 	for _, c := range plays.Table() {
 		if names[c.Name] {
@@ -62,8 +60,7 @@ func TestTable(t *testing.T) {
 // TestKept checks the rows against the table of kept connections in docs/presets.md: each
 // server with "yes" has a row as proof, and no row shows that another closes them.
 func TestKept(t *testing.T) {
-	page := must.Get(os.ReadFile("../../../../docs/presets.md"))
-	_, text, _ := strings.Cut(string(page), "| server | closes kept connections |")
+	_, text, _ := strings.Cut(must.Read("../../../../docs/presets.md"), "| server | closes kept connections |")
 	text, _, _ = strings.Cut(text, "\n\n")
 	shown := map[string]bool{}
 	for _, c := range plays.Table() {

@@ -8,7 +8,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,12 +21,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 // graceful are the signals for a graceful stop.
 var graceful = map[string]os.Signal{"haproxy": syscall.SIGUSR1, "nginx": syscall.SIGQUIT, "shop": syscall.SIGTERM}
 
-// linger is how long answers on kept connections say close, as HAProxy's do.
+// linger is how long answers on kept connections say close, as HAProxy's do, so that no request crosses a close on the
+// way.
 const linger = time.Second
 
 func main() {
@@ -38,11 +40,7 @@ func main() {
 	name, line := filepath.Base(words[0]), strings.Join(words, " ")
 	addr := cmp.Or(match(`--listen=(\S+)`, line), ":8080")
 	config, _ := os.ReadFile(match(`-f (\S+)`, line))
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	listener := must.Get(net.Listen("tcp", addr))
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		wait, _ := time.ParseDuration(r.URL.Path[1:]) // none for another path
 		time.Sleep(wait)

@@ -1,3 +1,0 @@
-#!/bin/sh
-set -e
-exec gosu app "$@"

@@ -1,0 +1,2 @@
+FROM debian
+CMD ["nginx", "-g", "daemon off;"]
