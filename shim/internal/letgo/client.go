@@ -25,10 +25,9 @@ const slowToLeave = time.Second
 // be bad luck: the request was on its way.
 const maxReset = 2
 
-// patience returns how long no new connection must have come before the next question.
-func (p *client) patience() time.Duration {
-	return [...]time.Duration{1, 1, 2, 4}[min(p.back, 3)] * time.Second
-}
+// patience returns how long no new connection must have come before the next question: 1, 1, 2 and
+// then 4 s.
+func (p *client) patience() time.Duration { return time.Second << min(max(p.back-1, 0), 2) }
 
 // mayBeAsked reports whether another connection may be closed, while some were closed lately that
 // the client has not closed in turn. One more of these may be open than it has closed, so each

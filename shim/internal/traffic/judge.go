@@ -13,7 +13,7 @@ import (
 // incomplete sample meets no condition. The sample is read until the next call.
 func (t *Tracker) Judge(sample *ledger.Sample, shutSilence time.Duration) Sample {
 	t.sockets, t.now = sample, sample.Now
-	if t.now-sample.Previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+	if t.now-sample.Previous > stuckAfter/2 { // the first, or lameduck was stopped, and perhaps the program too
 		t.progressAt = t.now
 	}
 	f := fold{Tracker: t, lasting: Cause{Kind: OpenConnections, At: sample.At}}

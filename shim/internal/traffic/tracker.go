@@ -84,10 +84,7 @@ const secondTry = 3 * time.Second
 
 // New returns a Tracker.
 func New(cfg Config) *Tracker {
-	return &Tracker{
-		cfg: cfg, latest: Sample{Verdict: Verdict{Incomplete: true}},
-		probes: map[Pattern]*series{}, acceptedOn: map[uint16]bool{},
-	}
+	return &Tracker{cfg: cfg, probes: map[Pattern]*series{}, acceptedOn: map[uint16]bool{}}
 }
 
 // patterns returns the patterns, the most frequent first, and how many connections of them are left out.
