@@ -13,9 +13,10 @@ const maxSize = 4096
 
 // file is a termination log with lameduck's text in it.
 type file struct {
-	path    string // "": none
-	given   bool   // by the user: the file is created, and errors are returned
-	ownText string // what lameduck has written
+	path     string // "": none
+	given    bool   // by the user: the file is created, and errors are returned
+	ownText  string // what lameduck has written
+	ownStart int    // the offset of ownText
 }
 
 func newFile(path string) *file {
@@ -56,7 +57,9 @@ func (f *file) rewrite(text string) error {
 		return err
 	}
 	before := string(buf[:n])
-	others := strings.Replace(before, f.ownText, "", 1) // if others cut it or wrote over it, the rest is theirs
+	start := min(f.ownStart, n)
+	rest, _ := strings.CutPrefix(before[start:], f.ownText) // what is left of it if others cut it or wrote over it is theirs
+	others := before[:start] + rest
 	own := fit(others, text)
 	if content := others + own; content != before {
 		written, err := unix.Pwrite(fd, []byte(content), 0)
@@ -68,7 +71,7 @@ func (f *file) rewrite(text string) error {
 		}
 		unix.Ftruncate(fd, int64(written)) // cannot fail where a write succeeds
 	}
-	f.ownText = own
+	f.ownText, f.ownStart = own, len(others)
 	return nil
 }
 

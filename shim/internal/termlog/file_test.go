@@ -31,7 +31,7 @@ another truncates    | -     | one = one/; set boom/; second = boom/second/; set
 another takes it away | -    | one = one/; remove; second = second/
 another writes over it | -   | the first line = the first line/; over boom/; second = boom/irst line/second/;
     - = boom/irst line/
-the same text by another | one/ | one = one/one/; two = one/two/
+the same text by another | one/b/ | one = one/b/one/; two = one/b/two/
 another's to the limit | *4096 | one = *4096; set *4091/; one = *4091/one/; four = *4091/; - = *4091/
 another's beyond it  | -     | one = one/; set *9000; two = *9000; - = *9000; set -; three = three/
 ours at the limit    | -     | *4095 = *4095/; *4096 = *4095/; *9000 = *4095/; one = one/
