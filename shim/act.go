@@ -99,9 +99,7 @@ func (l *loop) startSampling() {
 			fault("sampler")
 		},
 	})
-	if len(record.Steps) > 0 {
-		l.look() // at a lull a look would take too long
-	}
+	l.look() // at a lull a look would take too long
 }
 
 // runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the

@@ -287,7 +287,7 @@ func (l *loop) dispatch(events ...stop.Event) {
 		switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
 		case mayStop:
 			l.identify(e.Signal)
-		case before == stop.Holding && !l.machine.Searching():
+		case before == stop.Holding:
 			l.identify(0) // an entrypoint script may execute the server as late as now
 		}
 		if e.Kind == stop.NoChildren {
