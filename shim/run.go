@@ -79,7 +79,8 @@ func setUpReaping(p *plan.Plan) error {
 	return nil
 }
 
-// run does everything else that may fail, and starts the command last. A stop signal that has arrived by then keeps the command from being started.
+// run does everything else that may fail, and starts the command last. A stop signal that has arrived by then
+// keeps the command from being started.
 func run(p *plan.Plan, h host) (code int, err error) {
 	l := newLoop(p, h)
 	defer h.flush()

@@ -17,8 +17,8 @@ type Process = procfs.Process
 const proc procfs.Root = ""
 
 // Descendants lists our children and theirs, the living and the dead that are not reaped
-// yet, or the process Beside and its descendants but us. If /proc cannot be read, PID -1 stands for every process but ourselves; see kill(2).
-// Only PID 1 has it: elsewhere some of the processes are not ours.
+// yet, or the process Beside and its descendants but us. If /proc cannot be read, PID -1 stands for every
+// process but ourselves; see kill(2). Only PID 1 has it: elsewhere some of the processes are not ours.
 func (ps *Processes) Descendants() []Process {
 	if ps.Beside != 0 {
 		family, _ := proc.Below(ps.Beside)
