@@ -74,11 +74,27 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.warnOnce(a, "%v did not start a stop: if %[1]v stops this container, give --stop-signal=%[1]v "+
-			"(LAMEDUCK_STOP_SIGNAL)", a.Signal)
+		l.warnNotHeld(a.Signal)
 	case stop.WarnOutOfReach:
 		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
 	}
+}
+
+// warnNotHeld warns that s, which may be how the container is stopped, started no stop. An image
+// may inherit the signal from another image, whose server handled it.
+func (l *loop) warnNotHeld(s sig.Signal) {
+	l.look()
+	command := l.history.Command()
+	passed, flags := "was passed on at once, and ", fmt.Sprintf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL)", s)
+	if !command.Accepts(s) && command.Accepts(sig.TERM) {
+		flags = fmt.Sprintf("--stop-signal=%v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), "+
+			"since the command handles TERM alone", s)
+	}
+	if requests.Has(s) && !command.Accepts(s) {
+		passed = ""
+	}
+	l.warnOnce(stop.Action{Verb: stop.WarnNotHeld, Signal: s},
+		"%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
 }
 
 // startSampling starts to sample the traffic.
@@ -99,9 +115,7 @@ func (l *loop) startSampling() {
 			fault("sampler")
 		},
 	})
-	if len(record.Steps) > 0 {
-		l.look() // at a lull a look would take too long
-	}
+	l.look() // at a lull a look would take too long
 }
 
 // runOnStop starts --on-stop, or sends its request. A failure is logged, and does not stand in the

@@ -92,23 +92,20 @@ func (l *loop) handleDeadline(now time.Time) time.Time {
 	return deadline
 }
 
-// A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer of its
-// control group for example. The loop then waits up to thawWait for a new sample of the traffic.
-const (
-	freezeThreshold = time.Second
-	thawWait        = time.Second
-)
+// A loop that misses a deadline by more than freezeTime was stopped, by the freezer of its control
+// group for example. The loop then waits up to as long for a new sample of the traffic.
+const freezeTime = time.Second
 
 // awaitsSample notes a freeze past the end of the hold, and reports whether a sample of the traffic is
 // awaited, up to sampleBy. The last sample before the freeze is out of date, and the report would give
 // wrong counts for the moment of the signal.
 func (l *loop) awaitsSample(now time.Time) bool {
 	end := l.machine.HoldEnd()
-	if end.IsZero() || now.Sub(end) < freezeThreshold || l.sample.Began.After(end) {
+	if end.IsZero() || now.Sub(end) < freezeTime || l.sample.Began.After(end) {
 		return false
 	}
-	if now.Sub(l.sampleBy) > freezeThreshold { // the first freeze, or frozen again
-		l.sampleBy = now.Add(thawWait)
+	if now.Sub(l.sampleBy) > freezeTime { // the first freeze, or frozen again
+		l.sampleBy = now.Add(freezeTime)
 	}
 	return now.Before(l.sampleBy)
 }
@@ -287,7 +284,7 @@ func (l *loop) dispatch(events ...stop.Event) {
 		switch mayStop := l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal); {
 		case mayStop:
 			l.identify(e.Signal)
-		case before == stop.Holding && !l.machine.Searching():
+		case before == stop.Holding:
 			l.identify(0) // an entrypoint script may execute the server as late as now
 		}
 		if e.Kind == stop.NoChildren {

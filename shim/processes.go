@@ -18,19 +18,20 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// send sends a signal to the command, or to its process group. The PID is still the
-// command's: only this goroutine reaps.
-func (l *loop) send(s sig.Signal) error {
+// send sends a signal to the command, or to its process group, and reports whether that was refused although there
+// is a process to send it to. The PID is still the command's: only this goroutine reaps.
+func (l *loop) send(s sig.Signal) (isRefused bool) {
 	if l.command == 0 || l.plan.Hook {
-		return nil
+		return false
 	}
 	l.log(Debug, "sending %v to the command", s)
 	err := l.host.Kill(l.target(), s)
 	l.arrived = 0
-	if err != nil {
+	isRefused = err != nil && err != unix.ESRCH
+	if isRefused {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
-	return err
+	return isRefused
 }
 
 // grouped reports whether the command's process group is signaled.
@@ -137,7 +138,7 @@ func (l *loop) sendStep(s sig.Signal) {
 	case sent && len(l.stop.SentTo) > 0:
 		l.queue(stop.Event{Kind: stop.SentBelow})
 	case sent:
-	case l.plan.Hook, isRefusal(l.send(s)):
+	case l.plan.Hook, l.send(s):
 		l.queue(stop.Event{Kind: stop.Refused, Signal: s})
 	case l.grouped():
 		l.history.SignaledGroup(l.group, s, at)
@@ -157,15 +158,12 @@ func (l *loop) reaches(s sig.Signal) bool {
 	return command.PID > 1 || command.Handled.Has(s)
 }
 
-// isRefusal reports whether a signal was not sent although there is a process to send it to.
-func isRefusal(err error) bool { return err != nil && err != unix.ESRCH }
-
 // signal sends a signal of the stop to a process below lameduck, which is continued if it is stopped.
 func (l *loop) signal(p stop.Process, s sig.Signal) error {
 	l.log(Debug, "sending %v to process %d", s, p.PID)
 	l.history.Signaled(p)
 	err := l.host.KillDescendant(p.PID, p.Start, s)
-	if isRefusal(err) {
+	if err != nil && err != unix.ESRCH {
 		l.log(Warn, "cannot send %v to process %d: %v", s, p.PID, err)
 	}
 	if p.Stopped {

@@ -79,7 +79,8 @@ func setUpReaping(p *plan.Plan) error {
 	return nil
 }
 
-// run does everything else that may fail, and starts the command last. A stop signal that has arrived by then keeps the command from being started.
+// run does everything else that may fail, and starts the command last. A stop signal that has arrived by then
+// keeps the command from being started.
 func run(p *plan.Plan, h host) (code int, err error) {
 	l := newLoop(p, h)
 	defer h.flush()
@@ -177,6 +178,10 @@ func (l *loop) logWarnings() {
 			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE): there is no directory %s, "+
 				"so no hold waits for the path: mount the neighbor's volume, or correct the path",
 				Quote(file), Quote(dir))
+		}
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE) is a directory: "+
+				"give the neighbor's file in it, or every hold lasts to its ceiling", Quote(file))
 		}
 	}
 }

@@ -17,16 +17,12 @@ type Process = procfs.Process
 const proc procfs.Root = ""
 
 // Descendants lists our children and theirs, the living and the dead that are not reaped
-// yet, or the process Beside and its descendants but us. If /proc cannot be read, PID -1 stands for every process but ourselves; see kill(2).
-// Only PID 1 has it: elsewhere some of the processes are not ours.
+// yet, or the process Beside and its descendants but us. If /proc cannot be read, PID -1 stands for every
+// process but ourselves; see kill(2). Only PID 1 has it: elsewhere some of the processes are not ours.
 func (ps *Processes) Descendants() []Process {
 	if ps.Beside != 0 {
 		family, _ := proc.Below(ps.Beside)
 		return slices.DeleteFunc(family, func(p Process) bool { return p.PID == unix.Getpid() })
-	}
-	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	if err == unix.ECHILD { // reading all of /proc takes milliseconds
-		return nil
 	}
 	family, _ := proc.Descendants()
 	if family == nil && unix.Getpid() == 1 {
@@ -59,15 +55,12 @@ func (ps *Processes) KillDescendant(pid int, start uint64, s sig.Signal) error {
 	return err
 }
 
-// Signals are the signals that a process catches, blocks and ignores.
-type Signals = procfs.Signals
-
 // Signals returns what a process does with signals. If /proc cannot tell, it catches all, and none if it
 // has ended.
-func (*Processes) Signals(pid int) Signals {
+func (*Processes) Signals(pid int) procfs.Signals {
 	s, err := proc.Signals(pid)
 	if err != nil && (!procfs.Gone(err) || proc.CheckNamespace() != nil) {
-		return Signals{Caught: ^sig.Set(0)}
+		return procfs.Signals{Caught: ^sig.Set(0)}
 	}
 	return s
 }

@@ -57,14 +57,11 @@ func (p *Processes) Start(c Command) (pid int, err error) {
 	if pid, err = c.startSecondStage(); err != errNoStage {
 		return pid, err
 	}
-	failed := execvp(c.Argv, c.Env, func(path string, argv []string) (err error) {
+	err = execvp(c.Argv, c.Env, func(path string, argv []string) (err error) {
 		pid, err = c.forkExec(path, argv, c.Env)
 		return err
 	})
-	if failed != nil {
-		return 0, failed
-	}
-	return pid, nil
+	return pid, err
 }
 
 // Find returns the error with which Start would fail to find the program of argv in our working directory and
@@ -80,10 +77,7 @@ func (*Processes) Find(argv, env []string) error {
 		}
 		return unix.Access(path, unix.X_OK)
 	}
-	if failed := execvp(argv, env, mayRun); failed != nil {
-		return failed
-	}
-	return nil
+	return execvp(argv, env, mayRun)
 }
 
 // Released reports, once for each signal, whether the kernel sent s because we gave up the

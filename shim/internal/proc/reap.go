@@ -69,12 +69,5 @@ func BecomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1,
 // belongs to the calling thread, and lasts because Go ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
 func SetParentDeathSignal(s sig.Signal) error {
-	parent := unix.Getppid()
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
-		return err
-	}
-	if unix.Getppid() != parent {
-		return unix.Kill(unix.Getpid(), unix.Signal(s))
-	}
-	return nil
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0)
 }

@@ -99,10 +99,6 @@ func hidden(i int) string { return "\x01" + strconv.Itoa(i) + ":" }
 // four a run in sixteen, six no run.
 const reserved = 6
 
-// relayThreads is how many threads more the runtime needs for signals if os/signal catches
-// them.
-const relayThreads = 2
-
 // ReserveThreads makes Go's runtime fetch now what it would otherwise fetch when first
 // needed: spare threads, more than the usual number by so many, and epoll for the first
 // timer.
@@ -110,7 +106,7 @@ func ReserveThreads(more int) {
 	runtime.GOMAXPROCS(1)
 	time.AfterFunc(time.Hour, func() {}).Stop() // a channel timer would open epoll only when waited for
 	if !sigcatch.Direct {
-		more += relayThreads
+		more += 2 // os/signal needs them
 	}
 	// The runtime starts as many threads for goroutines that are on threads of their own at one time. When
 	// the goroutines have ended the threads stay idle, and the runtime uses them instead of starting others.

@@ -122,7 +122,7 @@ func SecondStage(args []string) {
 	if leadsSession() {
 		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0) // if no other session has the terminal
 	}
-	var failed *StartError
+	var failed error
 	sigcatch.Unblocked(func() {
 		for s := range unhex(args[4]).All {
 			action(s, &sigaction{1}, nil) // SIG_IGN; Go's signal.Ignore cannot ignore SEGV and other faults
@@ -134,7 +134,7 @@ func SecondStage(args []string) {
 			return syscall.Exec(path, argv, env)
 		})
 	})
-	errno, _ := failed.Err.(syscall.Errno)
+	errno, _ := errors.Unwrap(failed).(syscall.Errno)
 	unix.Write(report, []byte{byte(errno)})
 	os.Exit(1)
 }

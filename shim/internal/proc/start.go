@@ -92,8 +92,8 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 }
 
 // execvp calls exec with one path after the other, as execvp(3) does, until a call
-// succeeds, and returns nil or the error to report. A file of a format unknown to the kernel is a script for the shell.
-func execvp(argv, env []string, exec func(path string, argv []string) error) *StartError {
+// succeeds, and returns nil or a *StartError. A file of a format unknown to the kernel is a script for the shell.
+func execvp(argv, env []string, exec func(path string, argv []string) error) error {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
 		if unix.Access(path, unix.F_OK) == unix.ENOENT {

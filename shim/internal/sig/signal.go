@@ -1,4 +1,4 @@
-// Package sig describes Linux signals: names, numbers, sets and rewrites. The package is
+// Package sig describes Linux signals: names, numbers, sets, rewrites and traces. The package is
 // pure: no init, no system call, no dependency on the operating system it is built for.
 // Package sigcatch catches signals.
 //

@@ -151,36 +151,30 @@ func (h *History) mayBeTold(m *member) (byParent, byOthers bool) {
 // command. Any other program may be what those below it write to, or what they live by: it gets the
 // signal when they have ended. So do shells and inits that a hook stops, since they end the container.
 func (h *History) Aim(s sig.Signal, server string) []Process {
+	c := h.command
+	isServer := server != "" && c.Server == server
+	servers := nearest(c.children, func(m *member) bool { return server != "" && m.Server == server })
+	isInit := slices.Contains(inits, c.Program)
+	isFirst := c.Awaited.Has(s) || isInit || c.isShell(s)
+	isLast := h.beside && (isInit || c.IsShell())
 	switch {
 	case s == sig.KILL:
 		return nil
-	case !h.begun:
-		h.command.below = h.aim(s, server)
+	case h.begun: // the first signal has decided it
+	case isServer, c.takes(s), c.Program == "":
+		c.below = nil
+	case len(servers) > 0:
+		c.below = servers[:1]
+	case isFirst && !isLast:
+		c.below = nil
+	default:
+		c.below = topmost(c.children, func(m *member) bool { return m.Handled.Has(s) })
 	}
 	return h.Below()
 }
 
 // Below returns the processes that Aim has returned and that have not ended.
 func (h *History) Below() []Process { return processes(h.command.below, (*member).isPresent) }
-
-func (h *History) aim(s sig.Signal, server string) []*member {
-	c := h.command
-	switch isServer := server != "" && c.Server == server; {
-	case isServer, c.takes(s), c.Program == "":
-		return nil
-	case server != "":
-		if found := nearest(c.children, func(m *member) bool { return m.Server == server }); len(found) > 0 {
-			return found[:1]
-		}
-	}
-	isInit := slices.Contains(inits, c.Program)
-	isFirst := c.Awaited.Has(s) || isInit || c.isShell(s)
-	isLast := h.beside && (isInit || c.IsShell())
-	if isFirst && !isLast {
-		return nil
-	}
-	return topmost(c.children, func(m *member) bool { return m.Handled.Has(s) })
-}
 
 // takes reports whether a process has a handler for s, and ends by it. Shells catch INT, but only to wait for
 // their child; inits pass signals on, mostly without handlers; su passes them on, and kills.
@@ -303,16 +297,16 @@ func (h *History) Left(now, until time.Time) (signal, atWork []Process, waits bo
 			signal = append(signal, root.Process)
 		}
 	}
-	if len(atWork) > 0 || len(last) == 0 {
-		return signal, atWork, false
+	if len(atWork) == 0 && len(last) > 0 {
+		if h.readUntil.IsZero() {
+			h.readUntil = now.Add(readTime)
+		}
+		waits = now.Before(h.readUntil)
+		if !waits {
+			signal = append(signal, last...)
+		}
 	}
-	if h.readUntil.IsZero() {
-		h.readUntil = now.Add(readTime)
-	}
-	if now.Before(h.readUntil) {
-		return signal, nil, true
-	}
-	return append(signal, last...), nil, false
+	return signal, atWork, waits
 }
 
 // isLast reports whether a root waits for those at work below it, since it neither takes its signal nor is a

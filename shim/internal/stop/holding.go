@@ -61,7 +61,8 @@ func (m *Machine) checkGate() {
 	}
 	switch {
 	case why == "":
-		m.abandonSearch()
+		m.searchFor, m.record.Lull = "", Lull{}
+		m.due[holdEnd] = m.record.TriggeredAt.Add(gate.MaxHold())
 	case !m.Searching(), why.searchTime() == 0:
 		m.endAtLull(why)
 	}
@@ -81,7 +82,7 @@ func (m *Machine) endHold(why Reason) {
 
 func (m *Machine) noteHoldEnd(why Reason) {
 	if why != m.searchFor {
-		m.abandonSearch()
+		m.record.Lull = Lull{}
 	}
 	m.searchFor = ""
 	m.cancel(holdEnd)

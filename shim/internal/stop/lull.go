@@ -58,10 +58,3 @@ func (m *Machine) endAtLull(why Reason) {
 	m.record.Lull.Sought = true
 	m.due[holdEnd] = until
 }
-
-// abandonSearch cancels the search; the hold continues.
-func (m *Machine) abandonSearch() {
-	m.searchFor = ""
-	m.record.Lull = Lull{}
-	m.due[holdEnd] = m.record.TriggeredAt.Add(m.cfg.Gate.MaxHold())
-}

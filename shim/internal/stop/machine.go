@@ -180,6 +180,14 @@ func (m *Machine) doWith(v Verb, s sig.Signal) {
 	m.actions = append(m.actions, Action{Verb: v, Signal: s})
 }
 
+// finishSignals ask servers and service managers to finish, as in the presets and
+// systemd(1). USR1 is HAProxy's, though it makes most others reopen their logs. HUP and USR2 reload.
+//
+// A container is sometimes stopped by one that starts no stop sequence: the image's STOPSIGNAL, forwarded like
+// any other signal. If the runtime sent it, from outside, a warning names --stop-signal at once: the command may
+// ignore the signal, and KILL leaves no time for words. A JVM's thread dump (kill -QUIT 1) comes from inside.
+var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.USR1, sig.RTMin+3)
+
 // onSignal forwards an arriving signal, or moves the sequence on. Without a sequence, each stop signal is
 // forwarded at once. Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
 // nothing.
@@ -199,7 +207,11 @@ func (m *Machine) onSignal(e Event) {
 	switch {
 	case !moves && m.state == Lingering: // the command has exited
 	case !moves:
-		m.warnNotHeld(e, to)
+		isExpected := s == sig.USR1 && to != s
+		mayStop := e.Outside && finishSignals.Has(s) && !isExpected
+		if mayStop && m.state == Running && m.cfg.RunsSequence() {
+			m.doWith(WarnNotHeld, s)
+		}
 		if m.cfg.JobControl && s == sig.CONT { // a shell that continues the job hands lameduck the terminal
 			m.do(GiveTerminal)
 		}
