@@ -2,6 +2,7 @@ package box
 
 import (
 	"regexp"
+	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
@@ -22,6 +23,17 @@ func Table(text string) (rows []Row) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// Each calls test for each row of a table, as tests beside each other, which the column "case" names.
+func Each(t *testing.T, table string, test func(t *testing.T, c Row)) {
+	t.Helper()
+	for _, c := range Table(table) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
 }
 
 // Time returns the duration in a column, 0 for an empty cell.
