@@ -3,7 +3,6 @@ package box
 import (
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 )
@@ -34,10 +33,4 @@ func Each(t *testing.T, table string, test func(t *testing.T, c Row)) {
 			test(t, c)
 		})
 	}
-}
-
-// Time returns the duration in a column, 0 for an empty cell.
-func (r Row) Time(column string) time.Duration {
-	d, _ := time.ParseDuration(r[column])
-	return d
 }

@@ -100,7 +100,8 @@ func TestUntil(t *testing.T) {
 			b.Out.Wait("got TERM")
 			end() // while the server still answers
 		}
-		r := b.WantHold(start, c.Time("hold"), c["reason"])
+		least, _ := time.ParseDuration(c["hold"])
+		r := b.WantHold(start, least, c["reason"])
 		if c["observer"] != "" && (r.Observer != c["observer"] || r.Scope != c["scope"]) || c["count"] == "no" && r.Accepted != 0 ||
 			r.Observer == "none" && (r.Accepted != -1 || r.Open != -1 || r.InFlight != -1) {
 			t.Errorf("report %+v, want observer %q, scope %q, connections: %q", r, c["observer"], c["scope"], c["count"])
