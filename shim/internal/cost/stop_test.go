@@ -26,12 +26,8 @@ func TestStop(t *testing.T) {
 		no TERM             |    | 10   | 13.4 | 9.9  | 9.9  |                | 10 | 17.4 | 7.4 5 false
 		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |                | 10 | 14   | 7.4 5 false
 		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |                | 10 | 21.2 | 7.2 5 false
-		nobody comes        | 10 | 10.1 |      | 3    | 4    |                | 10 | 14.1 | 4 0 false
 		connections remain  | 10 | 10.1 |      | 3    | 4    | Open=1         | 10 | 39   | 4 0 false
-		it serves on        | 10 |      |      | 38   | 39   | Listening=81   | 10 | 39   | 19 31 false
 		another port serves | 10 | 10.1 |      | 3    | 4    | Listening=81   | 10 | 39   | 4 0 false
-		nothing has served  | 10 |      |      |      |      |                | 10 | 10   | 4 0 false
-		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |                | 10 | 39   | 19 30 false
 		refused as it ended |    | 10   | 10   | 9    | 9    |                | 10 | 14   | 4 2 false
 		clients keep on     | 10 | 19   |      | 8    | 19   | Before.InUse=3 | 10 | 23   | 13 11 true
 		and others came     | 10 | 19   |      | 16   | 19   | Before.InUse=3 | 10 | 23   | 13 11 false
