@@ -28,6 +28,7 @@ func TestStop(t *testing.T) {
 		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |                | 10 | 21.2 | 7.2 5 false
 		connections remain  | 10 | 10.1 |      | 3    | 4    | Open=1         | 10 | 39   | 4 0 false
 		another port serves | 10 | 10.1 |      | 3    | 4    | Listening=81   | 10 | 39   | 4 0 false
+		nothing has served  | 10 |      |      |      |      |                | 10 | 10   | 4 0 false
 		refused as it ended |    | 10   | 10   | 9    | 9    |                | 10 | 14   | 4 2 false
 		clients keep on     | 10 | 19   |      | 8    | 19   | Before.InUse=3 | 10 | 23   | 13 11 true
 		and others came     | 10 | 19   |      | 16   | 19   | Before.InUse=3 | 10 | 23   | 13 11 false

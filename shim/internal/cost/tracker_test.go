@@ -259,6 +259,7 @@ a cut connection that the client closes | connect 1 waiting; sample 1; destroy 8
     sample 2; forget | 1 cut, 1 refused
 a request since the sample | connect 1 answered; sample 1; ask 1; destroy 80 1; keep 1 fin-wait1 | 1 cut, 0 refused
 never accepted | connect 1 waiting unaccepted; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
+aborted after a shutdown | connect 1 waiting; close 1; sample 1; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
 aborted with a request | connect 1 waiting; sample 1; destroy 80; abort 1; resets 1 | 1 cut, 0 refused
 connections to servers here reset | connect 1 answered 5000 here; destroy 80; abort 1; resets 1 | 0 cut, 0 refused
 clients of servers elsewhere refused | connect 1 refused 5000; destroy 80; abort 1; resets 1 | 0 cut, 1 refused
