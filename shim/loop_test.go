@@ -89,8 +89,8 @@ type world struct {
 	sampledSeldom bool // and then seldom
 }
 
-// The PIDs of the world. anyOther stands for the first of the other processes.
-const commandPID, hookPID, anyOther = 100, 101, 200
+// The PIDs of the world.
+const commandPID, hookPID = 100, 101
 
 // to returns the target of a signal in words, "" for the command.
 func to(pid int) string {
@@ -114,13 +114,10 @@ type other struct {
 
 // newOther reads a process as package script spells it.
 func newOther(text string) (o other) {
-	ids, program, named := strings.Cut(text, ":")
+	ids, program, _ := strings.Cut(text, ":")
 	program, signals, _ := strings.Cut(program, ":")
 	pid, parent, _ := strings.Cut(ids, "/")
 	o.PID, o.Parent = testutil.Must(strconv.Atoi(pid)), testutil.Must(strconv.Atoi(cmp.Or(parent, "1")))
-	if !named {
-		program, signals = "worker", "TERM"
-	}
 	o.program = program
 	o.handles = setOf(strings.Fields(strings.ReplaceAll(signals, "+", " ")))
 	return o
@@ -227,8 +224,6 @@ func (w *world) happen(text string) {
 			sample.Observer = report.ProcNet
 		}
 		w.samples <- sample
-	case stop.OrphanReaped:
-		w.end(anyOther, proc.Status{})
 	case stop.CommandStopped:
 		w.end(pid, proc.Status{Change: proc.Stopped, Signal: e.Signal})
 	case stop.CommandContinued:
@@ -247,9 +242,6 @@ func (w *world) Reap() (int, proc.Status) {
 	if len(w.ended) > 0 {
 		d := w.ended[0]
 		w.ended = w.ended[1:]
-		if d.pid == anyOther && len(w.rest) > 0 {
-			d.pid, w.rest = w.rest[0].PID, w.rest[1:]
-		}
 		w.gone = w.gone || d.pid == commandPID && d.status.Change == proc.Ended
 		return d.pid, d.status
 	}

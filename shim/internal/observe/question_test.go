@@ -167,20 +167,6 @@ func TestHoldOver(t *testing.T) {
 	}
 }
 
-// TestUnreachable: nothing listens, an address that is not ours, and nobody accepts.
-func TestUnreachable(t *testing.T) {
-	var nobody serving
-	nobody.answered.Store(1)
-	for at, want := range map[string]string{
-		"127.0.0.1:9": "connection refused", "192.0.2.1:80": "cannot assign requested address",
-		testutil.FullListener(t): "no answer",
-	} {
-		if found, _ := asked(t, netip.MustParseAddrPort(at), &nobody); found != "Else="+want {
-			t.Errorf("%s: %s, want %s", at, found, want)
-		}
-	}
-}
-
 // TestRelay: a proxy that copies bytes is found, with a header of the PROXY protocol too, and one that speaks
 // by itself is none, nor is a server that is a client of others.
 func TestRelay(t *testing.T) {

@@ -168,6 +168,16 @@ func TestTerminationLogFull(t *testing.T) {
 	write("text", "text\n", nil)
 }
 
+// TestPrintable: a text is lines of printable characters, whatever forges others.
+func TestPrintable(t *testing.T) {
+	w := New(t.TempDir() + "/log")
+	w.Write("a\x1b[2J\nforged", "b")
+	w.Flush()
+	if got := read(w.file.path); got != `a\x1b[2J\nforged`+"\nb\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestMain runs the tests in a mount namespace of their own.
 func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
 

@@ -41,7 +41,6 @@ type Setup struct {
 	Env      []string            // beside PATH; lameduck writes JSON
 	Init     string              // a program in place of lameduck
 	Network  *Network            // nil: the network of all tests of the package
-	Bare     bool                // without a helper that mounts /proc: faster
 	Outside  bool                // an ordinary process
 	Change   func(cmd *exec.Cmd) // called before the start
 	Terminal bool                // a new terminal in place of pipes
@@ -76,14 +75,12 @@ func Helper(name string, args ...string) []string {
 func (s Setup) Start(t *testing.T, words ...string) *Box {
 	t.Helper()
 	attr := &syscall.SysProcAttr{Setsid: s.Outside || s.Terminal, Setctty: s.Terminal}
-	if !s.Outside {
-		netns.Need(t)
-		attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
-	}
 	if strings.Contains(s.Faults, "uid=") {
 		NeedsRoot(t)
 	}
-	if !s.Outside && !s.Bare {
+	if !s.Outside {
+		netns.Need(t)
+		attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 		words = Helper("stage", append([]string{s.Faults}, words...)...)
 	}
 	b := &Box{T: t, Cmd: exec.Command(words[0], words[1:]...), network: s.Network}

@@ -2,7 +2,7 @@ package box
 
 import (
 	"regexp"
-	"time"
+	"testing"
 
 	"github.com/lameduck-init/lameduck/internal/tables"
 )
@@ -24,8 +24,13 @@ func Table(text string) (rows []Row) {
 	return rows
 }
 
-// Time returns the duration in a column, 0 for an empty cell.
-func (r Row) Time(column string) time.Duration {
-	d, _ := time.ParseDuration(r[column])
-	return d
+// Each calls test for each row of a table, as tests beside each other, which the column "case" names.
+func Each(t *testing.T, table string, test func(t *testing.T, c Row)) {
+	t.Helper()
+	for _, c := range Table(table) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
 }

@@ -37,64 +37,61 @@ func TestRefused(t *testing.T) {
 // warning says so, and nothing is sent.
 func TestGoaway(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
-		flags         | speaks | clients | asks for
-		--goaway=8080 | h2     | 4       | wait=50ms
-		--goaway=auto | h2     | 4       | wait=50ms
-		--close-idle  | h2     | 4       | wait=50ms
-		--close-idle  | h2     | 12      | wait=50ms&size=60000
-		--goaway=8080 | http1  | 4       | wait=50ms
-	`) {
-		t.Run(c["flags"]+" "+c["speaks"]+" "+c["asks for"], func(t *testing.T) {
-			clients, _ := strconv.Atoi(c["clients"])
-			t.Parallel()
-			isHTTP2 := c["speaks"] == "h2"
-			protocols := new(http.Protocols)
-			protocols.SetUnencryptedHTTP2(isHTTP2)
-			protocols.SetHTTP1(!isHTTP2)
-			const address, elsewhere = "127.0.0.1:8080", "127.0.0.1:9090"
-			n := box.NewNetwork(t)
-			box.Setup{Network: n}.Start(t, box.Helper("catch", c["speaks"]+":"+elsewhere)...).Play("ready")
-			b := box.Setup{Network: n}.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 "+c["flags"], c["speaks"]+":"+address)
-			var failed, moved atomic.Int32
-			for range clients {
-				dials := 0
-				connect := func(ctx context.Context, network, _ string) (net.Conn, error) {
-					if dials++; dials == 1 {
-						return n.Connect(address)
-					}
-					moved.Add(1)
-					return n.Connect(elsewhere)
+	box.Each(t, `
+		case          | flags         | speaks | clients | asks for
+		a port        | --goaway=8080 | h2     | 4       | wait=50ms
+		auto          | --goaway=auto | h2     | 4       | wait=50ms
+		by closing    | --close-idle  | h2     | 4       | wait=50ms
+		large answers | --close-idle  | h2     | 12      | wait=50ms&size=60000
+		HTTP/1.1      | --goaway=8080 | http1  | 4       | wait=50ms
+	`, func(t *testing.T, c box.Row) {
+		clients, _ := strconv.Atoi(c["clients"])
+		isHTTP2 := c["speaks"] == "h2"
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(isHTTP2)
+		protocols.SetHTTP1(!isHTTP2)
+		const address, elsewhere = "127.0.0.1:8080", "127.0.0.1:9090"
+		n := box.NewNetwork(t)
+		box.Setup{Network: n}.Start(t, box.Helper("catch", c["speaks"]+":"+elsewhere)...).Play("ready")
+		b := box.Setup{Network: n}.Catch(t, "--until=quiet --quiet-for=2 --grace-period=40 "+c["flags"], c["speaks"]+":"+address)
+		var failed, moved atomic.Int32
+		for range clients {
+			dials := 0
+			connect := func(ctx context.Context, network, _ string) (net.Conn, error) {
+				if dials++; dials == 1 {
+					return n.Connect(address)
 				}
-				client := http.Client{Transport: &http.Transport{DialContext: connect, Protocols: protocols}}
-				call := func() {
-					answer, err := client.Post("http://server/?"+c["asks for"], "text/plain", nil)
-					if err == nil {
-						_, err = io.Copy(io.Discard, answer.Body)
-						answer.Body.Close()
-					}
-					if err != nil {
-						failed.Add(1)
-					}
+				moved.Add(1)
+				return n.Connect(elsewhere)
+			}
+			client := http.Client{Transport: &http.Transport{DialContext: connect, Protocols: protocols}}
+			call := func() {
+				answer, err := client.Post("http://server/?"+c["asks for"], "text/plain", nil)
+				if err == nil {
+					_, err = io.Copy(io.Discard, answer.Body)
+					answer.Body.Close()
 				}
-				call()
-				defer box.Repeat(time.Millisecond, call)() // without a pause: a call lasts longer
+				if err != nil {
+					failed.Add(1)
+				}
 			}
-			b.Play("TERM / err holding")
-			want, asked, ports := "quiet", clients, []int{8080}
-			if !isHTTP2 {
-				want, asked, ports = "interrupt", 0, []int{}
-				b.Play("err does not speak HTTP/2")
-				b.Signal(sig.INT)
-			}
-			b.Play("got TERM")
-			if n := failed.Load(); n > 0 {
-				t.Errorf("%d calls failed", n)
-			}
-			b.Exit()
-			if r := b.Report(); r.Ended != want || r.Goaway != asked || r.CameBack != 0 || isHTTP2 && int(moved.Load()) != asked || !slices.Equal(r.GoawayPorts, ports) {
-				t.Errorf("report %+v, want %s and GOAWAY on %d connections to %v; %d have moved", r, want, asked, ports, moved.Load())
-			}
-		})
-	}
+			call()
+			defer box.Repeat(time.Millisecond, call)() // without a pause: a call lasts longer
+		}
+		b.Play("TERM / err holding")
+		want, asked, ports := "quiet", clients, []int{8080}
+		if !isHTTP2 {
+			want, asked, ports = "interrupt", 0, []int{}
+			b.Play("err does not speak HTTP/2")
+			b.Signal(sig.INT)
+		}
+		b.Play("got TERM")
+		if n := failed.Load(); n > 0 {
+			t.Errorf("%d calls failed", n)
+		}
+		b.Exit()
+		if r := b.Report(); r.Ended != want || r.Goaway != asked || r.CameBack != 0 || isHTTP2 && int(moved.Load()) != asked || !slices.Equal(r.GoawayPorts, ports) {
+			t.Errorf("report %+v, want %s and GOAWAY on %d connections to %v; %d have moved", r, want, asked, ports, moved.Load())
+		}
+	})
 }

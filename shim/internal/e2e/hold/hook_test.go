@@ -39,7 +39,7 @@ const otherUser = `sh -c "mount -t tmpfs -o mode=755 tmpfs /mnt && cp $L /mnt/l 
 // reason for the end of a hold is too, but not if PID 1 is another user's.
 func TestHold(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case                       | PID 1                          | environment            | server      | hook                              | reason        | session
 		requests                   |                                |                        | 127.0.0.1:0 | $L hold --quiet-for=1             | quiet         | err holding / requests / "accepted": / hook: exited 0 / > exit 0 / exits 0
 		idle connections           |                                |                        | 127.0.0.1:0 | $L hold --close-idle --quiet-for=2 | quiet         | "closed_idle":24 / hook: exited 0 / > exit 0 / exits 0
@@ -79,42 +79,39 @@ func TestHold(t *testing.T) {
 		no word                    |                                |                        |             | $L --until=quiet                  | no_listener   | no command: holding as lameduck hold / hook: exited 0 / > exit 0 / exits 0
 		no word, a wrong flag      |                                |                        |             | $L --untl=quiet                   | no_listener   | did you mean --until? / hook: exited 125 / > exit 0 / exits 0
 		no word, a flag of PID 1's |                                |                        |             | $L -r TERM:QUIT -u quiet          | no_listener   | unknown flag -r / hook: exited 125 / > exit 0 / exits 0
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			hook := strings.ReplaceAll(c["hook"], "OTHER", otherUser)
-			if hook != c["hook"] {
-				box.NeedsRoot(t)
-			}
-			dir := t.TempDir()
-			for _, name := range []string{"lameduck", "tini", "other"} {
-				testutil.Must(0, os.Symlink(box.Binary, dir+"/"+name))
-			}
-			words := box.Words(strings.ReplaceAll(pid1s.Replace(c["PID 1"]), "DIR", dir))
-			if len(words) > 0 {
-				box.Needs(t, words[0])
-			}
-			words = append(words, "/bin/sh", "-c", hostScript, "host")
-			if c["server"] != "" {
-				words = append(words, box.Helper("catch", c["server"])...)
-			}
-			s := box.Setup{Network: box.NewNetwork(t), Env: append(strings.Fields(c["environment"]), "L="+box.Binary, "D="+dir)}
-			h := s.Start(t, words...)
-			h.Ready()
-			if c["server"] != "" {
-				h.Dial("127.0.0.1").Ask("hello")
-			}
-			if strings.Contains(c["hook"], "--close-idle") {
-				h.Talkers(24)
-			}
-			h.Acts = map[string]func(){"requests": func() { shorts(h, "127.0.0.1") }}
-			h.Play("> hook '" + hook + "' / " + c["session"])
-			begins := strings.Count(strings.Join(h.Messages(), "\n"), "TERM ends the wait")
-			if (c["reason"] != "") != (begins == 1) || begins == 1 && h.Report().Ended != c["reason"] {
-				t.Errorf("PID 1's standard error has %q, want a hold until %q, once", h.Messages(), c["reason"])
-			}
-		})
-	}
+	`, func(t *testing.T, c box.Row) {
+		hook := strings.ReplaceAll(c["hook"], "OTHER", otherUser)
+		if hook != c["hook"] {
+			box.NeedsRoot(t)
+		}
+		dir := t.TempDir()
+		for _, name := range []string{"lameduck", "tini", "other"} {
+			testutil.Must(0, os.Symlink(box.Binary, dir+"/"+name))
+		}
+		words := box.Words(strings.ReplaceAll(pid1s.Replace(c["PID 1"]), "DIR", dir))
+		if len(words) > 0 {
+			box.Needs(t, words[0])
+		}
+		words = append(words, "/bin/sh", "-c", hostScript, "host")
+		if c["server"] != "" {
+			words = append(words, box.Helper("catch", c["server"])...)
+		}
+		s := box.Setup{Network: box.NewNetwork(t), Env: append(strings.Fields(c["environment"]), "L="+box.Binary, "D="+dir)}
+		h := s.Start(t, words...)
+		h.Ready()
+		if c["server"] != "" {
+			h.Dial("127.0.0.1").Ask("hello")
+		}
+		if strings.Contains(c["hook"], "--close-idle") {
+			h.Talkers(24)
+		}
+		h.Acts = map[string]func(){"requests": func() { shorts(h, "127.0.0.1") }}
+		h.Play("> hook '" + hook + "' / " + c["session"])
+		begins := strings.Count(strings.Join(h.Messages(), "\n"), "TERM ends the wait")
+		if (c["reason"] != "") != (begins == 1) || begins == 1 && h.Report().Ended != c["reason"] {
+			t.Errorf("PID 1's standard error has %q, want a hold until %q, once", h.Messages(), c["reason"])
+		}
+	})
 }
 
 // TestHoldStops: with --preset, --stop-schedule or --kill-after a hook stops what runs below PID 1, or PID 1 if

@@ -42,7 +42,7 @@ func shorts(b *box.Box, host string) time.Time {
 // server. (4 s is the time after which a hold is too long: see box.Slack.)
 func TestUntil(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case                     | faults                 | flags                     | listens               | clients   | count | hold | reason      | observer  | scope       | warning
 		nobody                   | uid=65534              |                           | [::]:0                | 127.0.0.1 | yes   | 1s   | quiet       | sock_diag | descriptors |
 		denied calls             | seccomp                |                           | [::]:0                | ::1       | yes   | 1s   | quiet       | sock_diag | descriptors |
@@ -71,78 +71,73 @@ func TestUntil(t *testing.T) {
 		a client, no netlink     | no-netlink             | --delay=1                 |                       |           |       | 1s   | no_listener |           |             | through /proc/net
 		a client, no /proc/net   | no-proc-net            | --max-delay=3             |                       |           |       | 3s   | blind       |           |             | cannot observe
 		a client, no /proc       | no-proc                | --max-delay=3             |                       |           |       | 3s   | blind       |           |             | cannot observe
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			s := box.Setup{Faults: c["faults"], Network: n, Env: []string{"GODEBUG=asyncpreemptoff=1"}} // no second execution
-			listens := c["listens"]
-			switch listens {
-			case "client:NEIGHBOR":
-				listens = "client:" + n.Neighbor(t).Addr("127.0.0.1")
-			case "fd:": // by the socket activation of podman, for example
-				var outside *box.Network
-				l := testutil.Must(outside.Listen(t, "127.0.0.1:0").(*net.TCPListener).File())
-				s.Env = append(s.Env, "LISTEN_FDS=1")
-				s.Change = func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{l} }
+	`, func(t *testing.T, c box.Row) {
+		n := box.NewNetwork(t)
+		s := box.Setup{Faults: c["faults"], Network: n, Env: []string{"GODEBUG=asyncpreemptoff=1"}} // no second execution
+		listens := c["listens"]
+		switch listens {
+		case "client:NEIGHBOR":
+			listens = "client:" + n.Neighbor(t).Addr("127.0.0.1")
+		case "fd:": // by the socket activation of podman, for example
+			var outside *box.Network
+			l := testutil.Must(outside.Listen(t, "127.0.0.1:0").(*net.TCPListener).File())
+			s.Env = append(s.Env, "LISTEN_FDS=1")
+			s.Change = func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{l} }
+		}
+		b := s.Catch(t, flags+"--until=quiet "+c["flags"], strings.Fields(listens)...)
+		if c["clients"] != "" {
+			b.Dial(c["clients"]).Ask("hello")
+		}
+		start := b.Trigger()
+		switch c["count"] {
+		case "yes":
+			last := shorts(b, c["clients"])
+			if c["reason"] == "quiet" {
+				start = last.Add(-early)
 			}
-			b := s.Catch(t, flags+"--until=quiet "+c["flags"], strings.Fields(listens)...)
-			if c["clients"] != "" {
-				b.Dial(c["clients"]).Ask("hello")
-			}
-			start := b.Trigger()
-			switch c["count"] {
-			case "yes":
-				last := shorts(b, c["clients"])
-				if c["reason"] == "quiet" {
-					start = last.Add(-early)
-				}
-			case "no":
-				end := box.Repeat(100*time.Millisecond, func() { b.ShortConn(c["clients"]) })
-				b.Out.Wait("got TERM")
-				end() // while the server still answers
-			}
-			r := b.WantHold(start, c.Time("hold"), c["reason"])
-			if c["observer"] != "" && (r.Observer != c["observer"] || r.Scope != c["scope"]) || c["count"] == "no" && r.Accepted != 0 ||
-				r.Observer == "none" && (r.Accepted != -1 || r.Open != -1 || r.InFlight != -1) {
-				t.Errorf("report %+v, want observer %q, scope %q, connections: %q", r, c["observer"], c["scope"], c["count"])
-			}
-			b.WantWarning(c["warning"])
-		})
-	}
+		case "no":
+			end := box.Repeat(100*time.Millisecond, func() { b.ShortConn(c["clients"]) })
+			b.Out.Wait("got TERM")
+			end() // while the server still answers
+		}
+		least, _ := time.ParseDuration(c["hold"])
+		r := b.WantHold(start, least, c["reason"])
+		if c["observer"] != "" && (r.Observer != c["observer"] || r.Scope != c["scope"]) || c["count"] == "no" && r.Accepted != 0 ||
+			r.Observer == "none" && (r.Accepted != -1 || r.Open != -1 || r.InFlight != -1) {
+			t.Errorf("report %+v, want observer %q, scope %q, connections: %q", r, c["observer"], c["scope"], c["count"])
+		}
+		b.WantWarning(c["warning"])
+	})
 }
 
 // TestDatagrams: where all listeners are UDP, datagrams hold, as do those that a neighbor receives.
 func TestDatagrams(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case       | faults     | listens            | to                 | flags
 		IPv4       |            | udp:127.0.0.1:5353 | 127.0.0.1:5353     | --until=quiet
 		IPv6       |            | udp:[::]:5353      | [::1]:5353         | --until=settled
 		IPv4 mapped | uid=65534 | udp:[::]:5353      | 127.0.0.1:5353     | --until=drained
 		no netlink | no-netlink | udp:[::]:5353      | [::1]:5353         | --until=quiet
 		neighbor   |            | udp:127.0.0.1:5353 | 127.0.0.1:5354     | --until=quiet
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			box.Setup{Network: n}.Start(t, box.Helper("catch", "udp:127.0.0.1:5354")...).Ready()
-			b := box.Setup{Faults: c["faults"], Network: n}.Catch(t, flags+c["flags"], c["listens"])
-			b.Trigger()
-			last := b.Busy(quiet, 100*time.Millisecond, func() {
-				n.Do(func() {
-					conn := testutil.Must(net.Dial("udp", c["to"]))
-					defer conn.Close()
-					fmt.Fprintln(conn, "hello")
-				})
+	`, func(t *testing.T, c box.Row) {
+		n := box.NewNetwork(t)
+		box.Setup{Network: n}.Start(t, box.Helper("catch", "udp:127.0.0.1:5354")...).Ready()
+		b := box.Setup{Faults: c["faults"], Network: n}.Catch(t, flags+c["flags"], c["listens"])
+		b.Trigger()
+		last := b.Busy(quiet, 100*time.Millisecond, func() {
+			n.Do(func() {
+				conn := testutil.Must(net.Dial("udp", c["to"]))
+				defer conn.Close()
+				fmt.Fprintln(conn, "hello")
 			})
-			_, until, _ := strings.Cut(c["flags"], "=")
-			r := b.WantHold(last.Add(-early), quiet, until)
-			if r.Observer != "/proc/net/snmp" || r.Accepted != -1 || r.LastByteMS < 1000 || !strings.Contains(r.Message, "held by datagrams until +") {
-				t.Errorf("report %+v", r)
-			}
 		})
-	}
+		_, until, _ := strings.Cut(c["flags"], "=")
+		r := b.WantHold(last.Add(-early), quiet, until)
+		if r.Observer != "/proc/net/snmp" || r.Accepted != -1 || r.LastByteMS < 1000 || !strings.Contains(r.Message, "held by datagrams until +") {
+			t.Errorf("report %+v", r)
+		}
+	})
 }
 
 // TestLull: a hold that ends amid requests, which may come on new connections, waits for a lull

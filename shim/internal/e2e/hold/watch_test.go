@@ -63,7 +63,7 @@ func TestWatch(t *testing.T) {
 // log too, and TERM does not end it. A TERM that follows at once is the same one.
 func TestWatchStop(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case                 | grace | session                                                                            | verdicts | cut | refused | says
 		dies                 | 30    | ask / stop / TERM / views / die / refuse / "refused":5 / log                       | 1        | 1   | 5       | 1 request in flight was cut, and 5 connections refused until +
 		a client has left    | 30    | ask / leave / stop / die                                                           | 1        | 0   | 0       | TERM, then after
@@ -72,56 +72,53 @@ func TestWatchStop(t *testing.T) {
 		a second TERM        | 30    | stop / views / TERM                                                                | 1        | 0   | 0       | the server still serves after
 		INT                  | 30    | stop / INT                                                                         | 1        | 0   | 0       | the server still serves after
 		INT after the end    | 30    | ask / stop / die / INT                                                             | 1        | 1   | 0       | TERM, then after
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			n, path := box.NewNetwork(t), t.TempDir()+"/log"
-			server := n.Neighbor(t)
-			w := startWatch(t, n, "--json --grace-period="+c["grace"]+" --termination-log="+path)
-			came, client := 0, (*box.Client)(nil)
-			wantLog := func() {
-				figures := fmt.Sprintf(`"cut":%s,"streams":0,"refused":%s,`, c["cut"], c["refused"])
-				if log, _ := os.ReadFile(path); !strings.Contains(string(log), figures) {
-					t.Errorf("termination log %q, want %s", log, figures)
-				}
+	`, func(t *testing.T, c box.Row) {
+		n, path := box.NewNetwork(t), t.TempDir()+"/log"
+		server := n.Neighbor(t)
+		w := startWatch(t, n, "--json --grace-period="+c["grace"]+" --termination-log="+path)
+		came, client := 0, (*box.Client)(nil)
+		wantLog := func() {
+			figures := fmt.Sprintf(`"cut":%s,"streams":0,"refused":%s,`, c["cut"], c["refused"])
+			if log, _ := os.ReadFile(path); !strings.Contains(string(log), figures) {
+				t.Errorf("termination log %q, want %s", log, figures)
 			}
-			w.Acts = map[string]func(){
-				"ask": func() {
-					came++
-					client = server.Dial("127.0.0.1")
-					client.Ask("hello")
-					fmt.Fprintln(client, "wait")
-					w.Play(`"in_flight":1`)
-				},
-				"leave": func() { client.Close() },
-				"stop":  func() { w.Play("TERM / following the stop") },
-				"views": func() { w.Out.WaitNth(4, `"ports"`) }, // the next TERM is not the first one doubled
-				"die":   func() { server.Play("KILL / exits") },
-				"close": func() { server.Do("close") },
-				"refuse": func() {
-					for range 5 {
-						if box.Accepts(n, server.Addr("127.0.0.1")) {
-							t.Error("a client was served")
-						}
+		}
+		w.Acts = map[string]func(){
+			"ask": func() {
+				came++
+				client = server.Dial("127.0.0.1")
+				client.Ask("hello")
+				fmt.Fprintln(client, "wait")
+				w.Play(`"in_flight":1`)
+			},
+			"leave": func() { client.Close() },
+			"stop":  func() { w.Play("TERM / following the stop") },
+			"views": func() { w.Out.WaitNth(4, `"ports"`) }, // the next TERM is not the first one doubled
+			"die":   func() { server.Play("KILL / exits") },
+			"close": func() { server.Do("close") },
+			"refuse": func() {
+				for range 5 {
+					if box.Accepts(n, server.Addr("127.0.0.1")) {
+						t.Error("a client was served")
 					}
-				},
-				"return": func() { server.Do("listen 127.0.0.1:" + server.Port) }, // without TERM watch goes on
-				"log":    wantLog,                                                 // is ahead of KILL
-			}
-			w.Play(`"ports":[` + server.Port + `] / ` + c["session"] + " / exits 0")
-			wantLog()
-			verdicts, last := 0, box.Report{}
-			for _, line := range w.Out.Texts() {
-				if strings.Contains(line, `"held_would_ms"`) {
-					verdicts, last = verdicts+1, box.ParseReport(line)
 				}
+			},
+			"return": func() { server.Do("listen 127.0.0.1:" + server.Port) }, // without TERM watch goes on
+			"log":    wantLog,                                                 // is ahead of KILL
+		}
+		w.Play(`"ports":[` + server.Port + `] / ` + c["session"] + " / exits 0")
+		wantLog()
+		verdicts, last := 0, box.Report{}
+		for _, line := range w.Out.Texts() {
+			if strings.Contains(line, `"held_would_ms"`) {
+				verdicts, last = verdicts+1, box.ParseReport(line)
 			}
-			isAsWanted := last.Trigger == "TERM" && last.Accepted == came && strings.Contains(last.Message, c["says"])
-			if strconv.Itoa(verdicts) != c["verdicts"] || !isAsWanted {
-				t.Errorf("%d verdicts, the last %+v; want %s, %d accepted, and %q", verdicts, last, c["verdicts"], came, c["says"])
-			}
-		})
-	}
+		}
+		isAsWanted := last.Trigger == "TERM" && last.Accepted == came && strings.Contains(last.Message, c["says"])
+		if strconv.Itoa(verdicts) != c["verdicts"] || !isAsWanted {
+			t.Errorf("%d verdicts, the last %+v; want %s, %d accepted, and %q", verdicts, last, c["verdicts"], came, c["says"])
+		}
+	})
 }
 
 // TestWatchStreams: streams are open when the server has closed its port, and cut when they die with it, at
@@ -129,40 +126,37 @@ func TestWatchStop(t *testing.T) {
 // one that dies looks complete.
 func TestWatchStreams(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case     | server | length | session                                              | cut | says
 		die      | dies   | 9s     | server ends / exits 0                                | 6   | 6 streams were cut
 		end      | serves | 2s     | server ends / exits 0                                | 0   | no request was cut
 		killed   | serves | 30s    | "ports":[514] / server KILL / server ends / exits 0  | 6   | 6 streams were cut
 		still on | serves | 30s    | "ports":[514] / INT / exits 0 / server KILL          | 0   | streams still open
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			server := box.Setup{Network: n, Outside: true}.Start(t, box.Helper("advised", c["server"])...)
-			server.Play("ready")
-			w := startWatch(t, n, "--json --grace-period=30")
-			w.Play(`8080],"open":0`)
-			clients := &crowd{network: n}
-			for i := range 6 {
-				clients.start(fmt.Sprintf("/stream?for=%s&after=%dms", c["length"], 17*i))
-			}
-			w.Acts = map[string]func(){
-				"server TERM": func() { server.Signal(sig.TERM) },
-				"server KILL": func() { server.Signal(sig.KILL) },
-				"server ends": func() { server.WaitExit() },
-			}
-			w.Play(`"open":6 / TERM / following the stop / server TERM / ` + c["session"])
-			lines := w.Out.Texts()
-			last := lines[len(lines)-1]
-			if !strings.Contains(last, c["says"]) || !strings.Contains(last, fmt.Sprintf(`"cut":0,"streams":%s,`, c["cut"])) {
-				t.Errorf("%s; want %s cut, and %s", last, c["cut"], c["says"])
-			}
-			if clients.running.Wait(); c["case"] != "still on" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
-				t.Errorf("the clients lost %d", clients.lost.Load())
-			}
-		})
-	}
+	`, func(t *testing.T, c box.Row) {
+		n := box.NewNetwork(t)
+		server := box.Setup{Network: n, Outside: true}.Start(t, box.Helper("advised", c["server"])...)
+		server.Play("ready")
+		w := startWatch(t, n, "--json --grace-period=30")
+		w.Play(`8080],"open":0`)
+		clients := &crowd{network: n}
+		for i := range 6 {
+			clients.start(fmt.Sprintf("/stream?for=%s&after=%dms", c["length"], 17*i))
+		}
+		w.Acts = map[string]func(){
+			"server TERM": func() { server.Signal(sig.TERM) },
+			"server KILL": func() { server.Signal(sig.KILL) },
+			"server ends": func() { server.WaitExit() },
+		}
+		w.Play(`"open":6 / TERM / following the stop / server TERM / ` + c["session"])
+		lines := w.Out.Texts()
+		last := lines[len(lines)-1]
+		if !strings.Contains(last, c["says"]) || !strings.Contains(last, fmt.Sprintf(`"cut":0,"streams":%s,`, c["cut"])) {
+			t.Errorf("%s; want %s cut, and %s", last, c["cut"], c["says"])
+		}
+		if clients.running.Wait(); c["case"] != "still on" && fmt.Sprint(clients.lost.Load()) != c["cut"] {
+			t.Errorf("the clients lost %d", clients.lost.Load())
+		}
+	})
 }
 
 // TestWatchSidecar: a native sidecar, which gets TERM when the server has gone, says at once what
@@ -170,34 +164,31 @@ func TestWatchStreams(t *testing.T) {
 // without a further word if TERM comes after that.
 func TestWatchSidecar(t *testing.T) {
 	t.Parallel()
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case  | session                                                                                                  | last
 		early | so far: the server's end: no request was cut, and  / TERM / following the stop / "grace_ms" / exits 0 | or later
 		late  | so far: / "further_delay_ms":2000 / TERM / exits 0 / only                                       | "further_delay_ms":2000
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			server := n.Neighbor(t)
-			w := startWatch(t, n, "--only-stops --json --grace-period=30")
-			shorts(server, "127.0.0.1")
-			server.Play("KILL / exits")
-			refuse := func() { box.Accepts(n, server.Addr("127.0.0.1")) }
-			end := func() {}
-			if c["case"] == "early" {
-				end = box.Repeat(20*time.Millisecond, refuse)
-			} else {
-				refuse()
-			}
-			w.Play(c["session"])
-			end()
-			lines := w.Out.Texts()
-			last := lines[len(lines)-1]
-			if !strings.Contains(last, c["last"]) || !strings.Contains(last, `"trigger":null`) {
-				t.Errorf("said %q", lines)
-			}
-		})
-	}
+	`, func(t *testing.T, c box.Row) {
+		n := box.NewNetwork(t)
+		server := n.Neighbor(t)
+		w := startWatch(t, n, "--only-stops --json --grace-period=30")
+		shorts(server, "127.0.0.1")
+		server.Play("KILL / exits")
+		refuse := func() { box.Accepts(n, server.Addr("127.0.0.1")) }
+		end := func() {}
+		if c["case"] == "early" {
+			end = box.Repeat(20*time.Millisecond, refuse)
+		} else {
+			refuse()
+		}
+		w.Play(c["session"])
+		end()
+		lines := w.Out.Texts()
+		last := lines[len(lines)-1]
+		if !strings.Contains(last, c["last"]) || !strings.Contains(last, `"trigger":null`) {
+			t.Errorf("said %q", lines)
+		}
+	})
 }
 
 // TestWatchNothing: watch finds a server that starts later, does not wait for a helper that listens

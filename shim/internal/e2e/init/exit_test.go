@@ -11,7 +11,7 @@ import (
 // TestDieTogether: the command's exit code is not lost when one CHLD stands for its end and an
 // orphan's.
 func TestDieTogether(t *testing.T) {
-	b := box.Setup{Bare: true}.Boot(t, "", "sh", "-c", `( (echo up; read x) <&3 & ) 3<&0; echo up; read x; exit 7`)
+	b := box.Setup{}.Boot(t, "", "sh", "-c", `( (echo up; read x) <&3 & ) 3<&0; echo up; read x; exit 7`)
 	b.Out.WaitNth(2, "up")
 	children := box.Children(b.Pid())
 	b.Signal(sig.STOP)

@@ -107,59 +107,56 @@ func start(t *testing.T, c box.Row, flags string, wrapper ...string) (*site, *bo
 // TestPresets stops real servers with their presets, by TERM and by the stop signal of the server's
 // image: the server is recognized, and the request in flight goes on to its end.
 func TestPresets(t *testing.T) {
-	for _, c := range box.Table(servers) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			is := func(word string) bool { return strings.Contains(c["is"], word) }
-			begin := func(flags string) (b *box.Box, s *site, finish func() error) {
-				t.Helper()
-				s, b = start(t, c, flags)
-				if c["case"] == "haproxy-master" {
-					awaitMaster(b)
-				}
-				return b, s, clients[c["client"]](s)
+	box.Each(t, servers, func(t *testing.T, c box.Row) {
+		is := func(word string) bool { return strings.Contains(c["is"], word) }
+		begin := func(flags string) (b *box.Box, s *site, finish func() error) {
+			t.Helper()
+			s, b = start(t, c, flags)
+			if c["case"] == "haproxy-master" {
+				awaitMaster(b)
 			}
-			p := preset.Named(c["preset"])
-			first, _, _ := strings.Cut(p.Schedule.String(), "/")
-			for _, trigger := range append(p.StopSignals, sig.TERM) {
-				flag := "auto"
-				if p.Name == "go" { // Go programs have no common sign
-					flag = "go"
-				}
-				b, s, finish := begin("--delay=0.1 --log-level=debug --preset=" + flag)
-				b.Signal(trigger)
-				if flag == "auto" {
-					b.Err.Wait("the command is recognized as " + p.Name)
-				}
-				b.Err.Wait("sending " + first + " to the command")
-				if !is("cut") {
-					wantServed(t, finish, true)
-				}
-				if is("running") {
-					clients[c["client"]](s)
-					b.Signal(sig.INT)
-				}
-				code, _ := strconv.Atoi(c["code"])
-				b.WantExit(code)
-				if is("cut") {
-					wantServed(t, finish, false)
-				}
+			return b, s, clients[c["client"]](s)
+		}
+		p := preset.Named(c["preset"])
+		first, _, _ := strings.Cut(p.Schedule.String(), "/")
+		for _, trigger := range append(p.StopSignals, sig.TERM) {
+			flag := "auto"
+			if p.Name == "go" { // Go programs have no common sign
+				flag = "go"
 			}
-			if s, _ := sig.Parse(c["without"]); s != 0 {
-				b, _, finish := begin("")
-				b.Signal(s)
-				b.WaitExit()
+			b, s, finish := begin("--delay=0.1 --log-level=debug --preset=" + flag)
+			b.Signal(trigger)
+			if flag == "auto" {
+				b.Err.Wait("the command is recognized as " + p.Name)
+			}
+			b.Err.Wait("sending " + first + " to the command")
+			if !is("cut") {
+				wantServed(t, finish, true)
+			}
+			if is("running") {
+				clients[c["client"]](s)
+				b.Signal(sig.INT)
+			}
+			code, _ := strconv.Atoi(c["code"])
+			b.WantExit(code)
+			if is("cut") {
 				wantServed(t, finish, false)
 			}
-			if c["hold"] != "" {
-				b, _, finish := begin("--quiet-for=0.3 --grace-period=60 --preset=" + p.Name + " --until=" + c["hold"])
-				b.Trigger()
-				wantServed(t, finish, true)
-				b.Signal(sig.INT) // the client may stay
-				b.WaitExit()
-			}
-		})
-	}
+		}
+		if s, _ := sig.Parse(c["without"]); s != 0 {
+			b, _, finish := begin("")
+			b.Signal(s)
+			b.WaitExit()
+			wantServed(t, finish, false)
+		}
+		if c["hold"] != "" {
+			b, _, finish := begin("--quiet-for=0.3 --grace-period=60 --preset=" + p.Name + " --until=" + c["hold"])
+			b.Trigger()
+			wantServed(t, finish, true)
+			b.Signal(sig.INT) // the client may stay
+			b.WaitExit()
+		}
+	})
 }
 
 // wrappers are what stands in front of a server, by name.

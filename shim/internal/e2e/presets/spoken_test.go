@@ -61,47 +61,44 @@ func TestSpoken(t *testing.T) {
 	for _, c := range box.Table(servers) {
 		rows[c["case"]] = c
 	}
-	for _, c := range box.Table(spoken) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			of := c
-			if c["command"] == "" {
-				of = rows[c["case"]]
+	box.Each(t, spoken, func(t *testing.T, c box.Row) {
+		of := c
+		if c["command"] == "" {
+			of = rows[c["case"]]
+		}
+		want := map[string]string{"alone": "", "perhaps both": "", "both": "also speaks HTTP/1", "relay": "is that of a proxy that copies the bytes"}
+		says, isHTTP2 := want[c["speaks"]]
+		if !isHTTP2 {
+			says = "does not speak HTTP/2 without TLS " + c["speaks"]
+		}
+		for _, flag := range []string{"--goaway=PORT", "--goaway=auto"} {
+			s, b := start(t, of, "--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag)
+			if other := s.names.Replace("127.0.0.1:OTHER"); strings.Contains(of["command"], "OTHER") && c["case"] != "haproxy-tcp-proxy" {
+				testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(nil, other) })
 			}
-			want := map[string]string{"alone": "", "perhaps both": "", "both": "also speaks HTTP/1", "relay": "is that of a proxy that copies the bytes"}
-			says, isHTTP2 := want[c["speaks"]]
-			if !isHTTP2 {
-				says = "does not speak HTTP/2 without TLS " + c["speaks"]
+			client, err := net.Dial("tcp", s.addr())
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, flag := range []string{"--goaway=PORT", "--goaway=auto"} {
-				s, b := start(t, of, "--until=quiet --quiet-for=3 --grace-period=30 --log-level=info "+flag)
-				if other := s.names.Replace("127.0.0.1:OTHER"); strings.Contains(of["command"], "OTHER") && c["case"] != "haproxy-tcp-proxy" {
-					testutil.Eventually(t, "the server behind listens", func() bool { return box.Accepts(nil, other) })
-				}
-				client, err := net.Dial("tcp", s.addr())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer client.Close()
-				if isHTTP2 { // it has accepted the connection by its answer
-					io.WriteString(client, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
-					io.ReadFull(client, make([]byte, 9))
-				}
-				if c["case"] == "httpd" { // which has connections without a byte wait (TCP_DEFER_ACCEPT)
-					io.WriteString(client, "\r\n")
-				}
-				if flag == "--goaway=auto" && c["speaks"] != "relay" {
-					says = ""
-				}
-				b.Signal(sig.TERM)
-				line := b.Err.Wait(fmt.Sprintf("port %d ", s.port)).Text
-				isWarning := strings.Contains(line, `"level":"warn"`)
-				if said := box.ParseReport(line).Message; isWarning != (says != "") || !strings.Contains(said, says) {
-					t.Errorf("%s: %s, want a warning with %q", flag, line, says)
-				}
-				b.Signal(sig.KILL)
-				b.WaitExit()
+			defer client.Close()
+			if isHTTP2 { // it has accepted the connection by its answer
+				io.WriteString(client, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+				io.ReadFull(client, make([]byte, 9))
 			}
-		})
-	}
+			if c["case"] == "httpd" { // which has connections without a byte wait (TCP_DEFER_ACCEPT)
+				io.WriteString(client, "\r\n")
+			}
+			if flag == "--goaway=auto" && c["speaks"] != "relay" {
+				says = ""
+			}
+			b.Signal(sig.TERM)
+			line := b.Err.Wait(fmt.Sprintf("port %d ", s.port)).Text
+			isWarning := strings.Contains(line, `"level":"warn"`)
+			if said := box.ParseReport(line).Message; isWarning != (says != "") || !strings.Contains(said, says) {
+				t.Errorf("%s: %s, want a warning with %q", flag, line, says)
+			}
+			b.Signal(sig.KILL)
+			b.WaitExit()
+		}
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -61,26 +60,4 @@ func TestTerminationLogFails(t *testing.T) {
 	gone | LAMEDUCK -d 0.5 --termination-log=DIR/log CATCH | ready / > run rm -r DIR / exit status 0 / TERM / got TERM / > exit 7 / exits 7 / ended elapsed
 		/ warns cannot write the termination log: no such file or directory
 	`)
-}
-
-// TestReportForged: a path that forges a line and escape sequences is quoted in every line
-// and in the termination log.
-func TestReportForged(t *testing.T) {
-	t.Parallel()
-	const forgery = "\x1b[2J\u009b2J\nlameduck: forged \xff"
-	dir := t.TempDir()
-	testutil.WriteFile(t, dir+"/"+forgery, "")
-	b := box.Setup{Env: []string{"LAMEDUCK_LOG_FORMAT=text", "LAMEDUCK_ON_STOP='/no/such/" + forgery + "'",
-		"LAMEDUCK_WAIT_GONE=" + dir + "/" + forgery}}.
-		Catch(t, "--max-delay=0.5 --grace-period=30 --log-level=debug --termination-log="+dir+"/log")
-	b.Play("TERM / got TERM / > exit 7 / exits 7")
-	lines := append(b.Err.Texts(), box.ReadLines(dir+"/log")...)
-	for _, line := range lines {
-		if line != quote.Line(line) || strings.HasPrefix(line, "lameduck: forged") {
-			t.Errorf("line %q", line)
-		}
-	}
-	if text := strings.Join(lines, "\n"); strings.Count(text, "lameduck: forged") < 5 {
-		t.Errorf("the paths are missing in\n%s", text)
-	}
 }

@@ -39,7 +39,7 @@ var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
 const leeway = 5 * time.Millisecond
 
 // playReal plays a script, and wants the same actions of each verb in the same order, each at its
-// time or up to 2 s later. samples and notes are not seen from outside, and KILL is not caught.
+// time or up to 2 s later. KILL is not caught.
 func playReal(t *testing.T, s *script.Script) {
 	b := box.Setup{Env: s.Env}.Catch(t, strings.Join(s.Flags, " "))
 	ready := b.Out.Wait("ready").At
@@ -69,9 +69,6 @@ func playReal(t *testing.T, s *script.Script) {
 	}
 	for _, a := range slices.DeleteFunc(s.Actions, isKill) {
 		verb, _, _ := strings.Cut(a.Text, " ")
-		if verb == "samples" || verb == "notes" {
-			continue
-		}
 		g := box.Line{Text: "nothing"}
 		if len(got[verb]) > 0 {
 			g, got[verb] = got[verb][0], got[verb][1:]

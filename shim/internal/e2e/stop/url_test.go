@@ -35,48 +35,45 @@ http {
 // are reported, whatever the source of samples. They take no new thread.
 func TestURLs(t *testing.T) {
 	box.Needs(t, "nginx")
-	for _, c := range box.Table(`
+	box.Each(t, `
 		case       | faults     | on-stop                         | wait-url                | asked | warning
 		TCP        |            | http://ADDR/drain?graceful      | http://ADDR/drained     | POST /drain?graceful 204 |
 		a socket   |            | GET unix:DIR/sock/drain?x       | unix:DIR/sock/drained   | GET /drain?x 204 |
 		no netlink | no-netlink | http://ADDR/drain               | http://ADDR/drained     | POST /drain 204 | /proc/net
 		a failure  |            | http://ADDR/none                | http://ADDR/drained?y=1 | POST /none 404 | POST http://ADDR/none: the answer is 404
 		nobody     |            | http://ADDR/drain               | http://127.0.0.1:1/     | POST /drain 204 |
-	`) {
-		t.Run(c["case"], func(t *testing.T) {
-			t.Parallel()
-			dir := testutil.Must(os.MkdirTemp("", "nginx"))
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			fill := strings.NewReplacer("DIR", dir, "ADDR", "127.0.0.1:8080").Replace
-			testutil.WriteFile(t, dir+"/conf", fill(drains))
-			s := box.Setup{Faults: c["faults"], Network: box.NewNetwork(t)}
-			b := s.Boot(t, fill("--until=quiet --quiet-for=1.5 --grace-period=30 --preset=nginx --on-stop='"+c["on-stop"]+
-				"' --wait-url="+c["wait-url"]), "nginx", "-c", dir+"/conf")
-			testutil.Eventually(t, "nginx serves", func() bool {
-				_, err := os.Stat(dir + "/pid")
-				return err == nil
-			})
-			threads := box.Status(b.Pid(), "Threads")
-			asked := func() string {
-				text, _ := os.ReadFile(dir + "/asked")
-				return string(text)
-			}
-			b.Play("TERM / err holding")
-			if c["case"] != "nobody" {
-				testutil.Eventually(t, "nginx is asked", func() bool { return strings.Count(asked(), "GET /drained") >= 3 })
-				if now := box.Status(b.Pid(), "Threads"); now != threads {
-					t.Errorf("%s threads, before %s", now, threads)
-				}
-				b.WantHolding("nginx is not drained")
-				testutil.WriteFile(t, dir+"/drained", "")
-			}
-			b.Play("exits 0 / ended quiet / warns " + fill(c["warning"]))
-			if n := strings.Count(asked(), c["asked"]+"\n"); n != 1 || strings.Contains(asked(), "/drained") == (c["case"] == "nobody") {
-				t.Errorf("nginx was asked %s", asked())
-			}
-			if r := b.Report(); r.Accepted > 0 {
-				t.Errorf("report %+v", r)
-			}
+	`, func(t *testing.T, c box.Row) {
+		dir := testutil.Must(os.MkdirTemp("", "nginx"))
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		fill := strings.NewReplacer("DIR", dir, "ADDR", "127.0.0.1:8080").Replace
+		testutil.WriteFile(t, dir+"/conf", fill(drains))
+		s := box.Setup{Faults: c["faults"], Network: box.NewNetwork(t)}
+		b := s.Boot(t, fill("--until=quiet --quiet-for=1.5 --grace-period=30 --preset=nginx --on-stop='"+c["on-stop"]+
+			"' --wait-url="+c["wait-url"]), "nginx", "-c", dir+"/conf")
+		testutil.Eventually(t, "nginx serves", func() bool {
+			_, err := os.Stat(dir + "/pid")
+			return err == nil
 		})
-	}
+		threads := box.Status(b.Pid(), "Threads")
+		asked := func() string {
+			text, _ := os.ReadFile(dir + "/asked")
+			return string(text)
+		}
+		b.Play("TERM / err holding")
+		if c["case"] != "nobody" {
+			testutil.Eventually(t, "nginx is asked", func() bool { return strings.Count(asked(), "GET /drained") >= 3 })
+			if now := box.Status(b.Pid(), "Threads"); now != threads {
+				t.Errorf("%s threads, before %s", now, threads)
+			}
+			b.WantHolding("nginx is not drained")
+			testutil.WriteFile(t, dir+"/drained", "")
+		}
+		b.Play("exits 0 / ended quiet / warns " + fill(c["warning"]))
+		if n := strings.Count(asked(), c["asked"]+"\n"); n != 1 || strings.Contains(asked(), "/drained") == (c["case"] == "nobody") {
+			t.Errorf("nginx was asked %s", asked())
+		}
+		if r := b.Report(); r.Accepted > 0 {
+			t.Errorf("report %+v", r)
+		}
+	})
 }

@@ -33,8 +33,8 @@
 //
 //	flags FLAG...     lameduck's flags
 //	env NAME=VALUE    an entry in lameduck's environment
-//	others PROCESS... the other processes, as PID[/PARENT][:PROGRAM[:SIGNAL+...]]: with the signals that
-//	                  they handle, TERM unless the program is given. The command has the PID 100.
+//	others PROCESS... the other processes, as PID[/PARENT]:PROGRAM[:SIGNAL+...], with the signals that
+//	                  they handle. The command has the PID 100.
 //	catches NAME...   the signals for which the command has handlers
 //	refuses           the kernel refuses all signals
 //	job               lameduck is not PID 1
