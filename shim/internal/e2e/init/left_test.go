@@ -1,13 +1,19 @@
 package init_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -104,8 +110,6 @@ func TestTold(t *testing.T) {
 	# A member of the group that ignores the group's signal, as what a shell runs in the background ignores INT, has
 	# not been asked to end: it gets TERM.
 	in the background | | LAMEDUCK --group --stop-schedule=INT --grace-period=30 sh -c '"$@" & trap "exit 0" INT; wait' sh W | up / TERM / clean / exits 0
-	# What is stopped is continued, to end.
-	a stopped one | | LAMEDUCK --grace-period=30 sh -c '"$@" & read x; kill -STOP $!; echo stopped; wait' sh W | up / > / stopped / TERM / clean / exits 143 / never TERM 2
 	# A process started after TERM, for the cleanup of a lingering process, gets no TERM, however many others end meanwhile.
 	a cleanup | | LAMEDUCK --log-level=debug --linger=15 LEAVES | up / up / > / cleaning / err lingering: orphan / err lingering: orphan / > / exits 7 / cleaned
 	`)
@@ -117,22 +121,131 @@ const leaves = `
 sh -c 'trap exit TERM; (trap "" TERM; echo up; while kill -0 $$; do sleep 0.01; done 2>/dev/null) & while :; do sleep 0.05; done' &
 read x; exit 7`
 
-// helpWorker is a program behind a wrapper: it ends a moment after TERM, which it counts.
-func helpWorker([]string) {
+// node is a process of a random tree, and its words for the helper of that name.
+//
+//	handles   ends a moment after TERM, which it counts
+//	tells     the same, and passes its first TERM on to its children
+//	ignores   ignores TERM
+//	stopped   has stopped itself
+//	session   leads a session of its own
+type node struct {
+	Name     string
+	Kinds    []string
+	Children []*node
+}
+
+func (n *node) is(kind string) bool { return slices.Contains(n.Kinds, kind) }
+
+// helper returns the command line of the process.
+func (n *node) helper() []string {
+	return box.Helper("node", string(testutil.Must(json.Marshal(n))))
+}
+
+// helpNode is a process of the tree.
+func helpNode(args []string) {
+	var n node
+	box.Die(json.Unmarshal([]byte(args[0]), &n))
+	n.run()
+}
+
+// helpWorker is a program behind a wrapper.
+func helpWorker([]string) { (&node{Name: "worker", Kinds: []string{"handles"}}).run() }
+
+func (n *node) run() {
 	got := make(chan os.Signal, 10)
 	signal.Reset() // package sigcatch, which the tests import, catches signals
-	signal.Notify(got, syscall.SIGTERM)
-	fmt.Println("worker up")
-	var end <-chan time.Time
-	for terms := 1; ; {
+	switch {
+	case n.is("handles"), n.is("tells"):
+		signal.Notify(got, syscall.SIGTERM)
+	case n.is("ignores"):
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if n.is("session") {
+		unix.Setsid()
+	}
+	var children []*os.Process
+	for _, child := range n.Children {
+		words := child.helper()
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Stdout = os.Stdout
+		box.Die(cmd.Start())
+		children = append(children, cmd.Process)
+		go cmd.Wait()
+	}
+	fmt.Println(n.Name, "up")
+	if n.is("stopped") {
+		unix.Kill(unix.Getpid(), syscall.SIGSTOP)
+	}
+	terms, end := 0, (<-chan time.Time)(nil)
+	for {
+		if !n.is("handles") && !n.is("tells") {
+			unix.Pause()
+			continue
+		}
 		select {
 		case <-got:
-			fmt.Println("worker TERM", terms)
 			terms++
+			fmt.Println(n.Name, "TERM", terms)
+			for _, child := range children {
+				if n.is("tells") && terms == 1 {
+					child.Signal(syscall.SIGTERM)
+				}
+			}
 			end = time.After(100 * time.Millisecond) // the work to be done; a second TERM would come by then
 		case <-end:
-			fmt.Println("worker is clean")
+			fmt.Println(n.Name, "is clean")
 			return
 		}
+	}
+}
+
+// newTree returns a random tree, below a command that does not handle TERM.
+func newTree(random *rand.Rand) (root *node, all []*node) {
+	root = &node{Name: "n0"}
+	all = []*node{root}
+	for i := 1; i < 4+random.IntN(7); i++ {
+		n := &node{Name: fmt.Sprint("n", i), Kinds: []string{[]string{"handles", "handles", "handles", "ignores", ""}[random.IntN(5)]}}
+		if n.is("handles") && random.IntN(3) == 0 {
+			n.Kinds[0] = "tells"
+		}
+		for _, kind := range []string{"stopped", "session"} {
+			if random.IntN(4) == 0 {
+				n.Kinds = append(n.Kinds, kind)
+			}
+		}
+		parent := all[random.IntN(len(all))]
+		parent.Children = append(parent.Children, n)
+		all = append(all, n)
+	}
+	return root, all
+}
+
+// TestTrees: of a random tree of processes, each that handles TERM gets TERM once, from lameduck or from its
+// parent, with --group too, and the stop is over before the end of the grace period.
+func TestTrees(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			root, all := newTree(rand.New(rand.NewPCG(seed, 7)))
+			flags := "--grace-period=30"
+			if seed%4 == 3 {
+				flags += " --group"
+			}
+			b := box.Setup{}.Boot(t, flags, root.helper()...)
+			for _, n := range all {
+				b.Out.Wait(n.Name + " up")
+			}
+			start := b.Stop()
+			b.WaitExit()
+			if took := time.Since(start); took > 29*time.Second {
+				t.Errorf("the stop took %v", took)
+			}
+			for _, n := range all {
+				once, twice := b.Out.Count(n.Name+" TERM 1") == 1, b.Out.Count(n.Name+" TERM 2") > 0
+				if once != (n.is("handles") || n.is("tells")) || twice {
+					t.Errorf("%v: %s got TERM: %v, twice: %v; %v", root.helper(), n.Name, once, twice, b.Out.All())
+				}
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	box.Main(m, map[string]func([]string){"worker": helpWorker})
+	box.Main(m, map[string]func([]string){"worker": helpWorker, "node": helpNode})
 }
 
 // TestIdle: after a number of signals, with every feature switched on, lameduck sleeps as
