@@ -55,7 +55,7 @@ func (c *Closer) Ask(of *tcp.Socket, word string, may func(*tcp.Socket) bool) (a
 		asked, err = c.try(h, of.Cookie, word, may)
 	}
 	switch {
-	case err != errOther:
+	case !errors.Is(err, errOther):
 		return asked, err
 	case c.unheld == of.Cookie && c.refused != nil:
 		return nil, c.refused

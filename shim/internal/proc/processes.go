@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -54,7 +56,7 @@ func (p *Processes) Start(c Command) (pid int, err error) {
 		c.releaseTerminal()
 		p.released = c.released
 	}
-	if pid, err = c.startSecondStage(); err != errNoStage {
+	if pid, err = c.startSecondStage(); !errors.Is(err, errNoStage) {
 		return pid, err
 	}
 	err = execvp(c.Argv, c.Env, func(path string, argv []string) (err error) {
