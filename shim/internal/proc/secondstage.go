@@ -57,7 +57,8 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	defer from.Close()
 	fd := to.Fd()
 	unix.FcntlInt(fd, unix.F_SETFD, 0) // the stage inherits it
-	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.blocked), fmt.Sprintf("%x", c.ignored)}, c.Argv...)
+	argv := []string{stageName, fmt.Sprint(fd), c.addressee(), fmt.Sprintf("%x", c.blocked), fmt.Sprintf("%x", c.ignored)}
+	argv = append(argv, c.Argv...)
 	for _, self := range ownPaths() {
 		pid, err = c.forkExec(self, argv, hide(c.Env))
 		if err == nil {
