@@ -178,6 +178,10 @@ func (l *loop) logWarnings() {
 				"so no hold waits for the path: mount the neighbor's volume, or correct the path",
 				Quote(file), Quote(dir))
 		}
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE) is a directory: "+
+				"give the neighbor's file in it, or every hold lasts to its ceiling", Quote(file))
+		}
 	}
 }
 

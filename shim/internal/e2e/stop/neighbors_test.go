@@ -18,7 +18,7 @@ func TestWaitGone(t *testing.T) {
 		no folder   | true                                     |               | elapsed / warns there is no directory
 		stale       | mkdir in; echo lameduck alive 1 >in/file |               | elapsed / warns
 		foreign     | mkdir in; echo 1234 >in/file             | --max-delay=2 | ceiling / warns
-		a folder    | mkdir -p in/file                         | --max-delay=2 | ceiling / warns
+		a folder    | mkdir -p in/file                         | --max-delay=2 | ceiling / warns is a directory
 		floor kept  | mkdir in                                 | --delay=1     | elapsed / warns
 		and silence | mkdir in                                 | --until=quiet | no_listener / warns
 	`) {
