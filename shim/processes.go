@@ -216,7 +216,8 @@ func (l *loop) tell(s sig.Signal) {
 	l.look()
 	targets, name := []stop.Process{l.history.Command()}, l.plan.Recipient()
 	switch {
-	case l.plan.Hook:
+	case l.plan.Hook: // PID 1 gets it even where /proc does not show PID 1
+		targets[0].PID = max(l.command, 1)
 	case l.grouped():
 		targets = slices.DeleteFunc(l.history.Processes(), func(p stop.Process) bool { return p.Group != l.group })
 	default:

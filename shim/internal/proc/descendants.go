@@ -33,8 +33,8 @@ func (ps *Processes) Descendants() []Process {
 
 // KillDescendant sends s to one of Descendants, and never to another process that has
 // been given its number since: the pidfd is opened first, and the process with the number
-// must then have started at the same time. Kernels before 5.3 have no pidfds, and sandboxes deny
-// them; kill(2) is used there. See pidfd_send_signal(2).
+// must then have started at the same time, unless that is not known: 0. Kernels before 5.3 have no
+// pidfds, and sandboxes deny them; kill(2) is used there. See pidfd_send_signal(2).
 func (ps *Processes) KillDescendant(pid int, start uint64, s sig.Signal) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch err {
@@ -45,7 +45,7 @@ func (ps *Processes) KillDescendant(pid int, start uint64, s sig.Signal) error {
 	default:
 		return ps.Kill(pid, s)
 	}
-	if now, _ := proc.Process(pid); now.Start != start {
+	if now, _ := proc.Process(pid); now.Start != start && start != 0 {
 		return unix.ESRCH
 	}
 	err = unix.PidfdSendSignal(fd, unix.Signal(s), nil, 0)

@@ -26,7 +26,7 @@ import (
 // would take the terminal by force.
 //
 // The stage reports its progress through a pipe: stageRuns when it is about to execute the
-// command, and after an error one byte more, the errno.
+// command, and after an error one byte more, the errno, and another if the file was found.
 
 // stageName is the second stage's argv[0].
 const stageName = "lameduck-stage"
@@ -82,7 +82,7 @@ func (c *Command) startSecondStage() (pid int, err error) {
 		return 0, fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes "+
 			"(pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
 	}
-	return 0, &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1])}
+	return 0, &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1]), found: len(report) > 2}
 }
 
 // addressee returns the pid in the variables that must address the command. Variables that
@@ -135,8 +135,14 @@ func SecondStage(args []string) {
 			return syscall.Exec(path, argv, env)
 		})
 	})
-	errno, _ := errors.Unwrap(failed).(syscall.Errno)
-	unix.Write(report, []byte{byte(errno)})
+	var start *StartError
+	errors.As(failed, &start)
+	errno, _ := start.Err.(syscall.Errno)
+	outcome := []byte{byte(errno)}
+	if start.found { // so what is missing is its interpreter
+		outcome = append(outcome, 1)
+	}
+	unix.Write(report, outcome)
 	os.Exit(1)
 }
 

@@ -50,12 +50,12 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
-// signals yields every signal up to any forever, and its time.
+// signals yields every signal, and its time. Steps after forever count once.
 func (s Schedule) signals(yield func(step Step, at time.Duration) bool) {
 	var at time.Duration
 	for _, step := range s {
 		at += step.Wait
-		if step.Forever || step.isSignal() && !yield(step, at) {
+		if step.isSignal() && !yield(step, at) {
 			return
 		}
 	}
@@ -67,7 +67,11 @@ func (s Schedule) TimeToEnd(killAfter time.Duration) (end time.Duration, kills b
 	if killAfter > 0 {
 		return killAfter, true
 	}
-	for step, at := range s.signals {
+	once := s
+	if i := slices.Index(s, Step{Forever: true}); i >= 0 {
+		once = s[:i]
+	}
+	for step, at := range once.signals {
 		end = at - s.InitialWait()
 		if step.Signal == sig.KILL {
 			return end, true
@@ -81,7 +85,7 @@ func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL
 
 // CutOffBy returns the first signal of a schedule without KILL that would be due when the
 // command is killed, kill after the first signal, and the time from the first signal until
-// step is due.
+// step is due. Steps after forever count once: the first round must take place.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	for step, at := range s.signals {
 		if at -= s.InitialWait(); at >= kill {
