@@ -113,7 +113,7 @@ func (c *Closer) rests(h holder, fd int, before *tcp.Socket) bool {
 		p, err := c.root.Process(pid)
 		return err == nil && !p.Dead() && !c.root.IsAsleep(pid)
 	}
-	if slices.ContainsFunc(h.all, isAwake) {
+	if !c.root.IsAsleep(h.pid) || slices.ContainsFunc(h.all, isAwake) {
 		return false
 	}
 	now, err := sockdiag.ReadSocket(fd)

@@ -165,6 +165,18 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestRests: the process whose descriptor is duplicated has to be seen asleep. Nothing is known of the process 8.
+func TestRests(t *testing.T) {
+	conn := connect()
+	c := Closer{root: procfs.Root(testutil.Files(t, "== 7/task/7/status\nName:\tserver\nState:\tS (sleeping)\n"))}
+	for pid, want := range map[int]bool{7: true, 8: false} {
+		h := conn.closer(pid, int(conn.server.Fd())).holders[conn.socket.Inode]
+		if got := c.rests(h, int(conn.server.Fd()), &conn.socket); got != want {
+			t.Errorf("process %d rests: %v", pid, got)
+		}
+	}
+}
+
 // The first part of a frame that the server keeps back (MSG_MORE) is not sent yet.
 func TestWriteKeptBack(t *testing.T) {
 	conn := connect()

@@ -78,6 +78,7 @@ func (t *Tracker) updatePorts() {
 	}
 	slices.Sort(r.Listening)
 	slices.SortFunc(r.Ends, func(a, b *End) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Port, b.Port)) })
+	t.elsewhere.end = nil
 	if len(r.Ends) > 0 {
 		t.elsewhere.end = &End{since: r.Ends[0].since}
 	}

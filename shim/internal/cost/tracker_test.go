@@ -279,6 +279,8 @@ another port still listens | listen 81; connect 1 waiting 81; connect 2 waiting;
     destroy 80 1 2; keep 2 time-wait; resets 1 | 1 cut, 1 refused, 1 listening
 returned | connect 1 waiting; sample 1; destroy 80 1; resets 5; sample 2; listen 80; sample 2;
     destroy 80; resets 2 | 0 cut, 2 refused, 1 returned
+returned, and before the second end a proxy's request | destroy 80; sample 2; listen 80; sample 2;
+    connect 2 asking 5000; sample 1; destroy 2; sample 3; destroy 80; sample 1; resets 1 | 0 cut, 1 returned
 a health probe | probes; sample 1; destroy 80; sample 9; resets 2; sample 10; resets 1 | 0 cut, 2 refused, 1 probe
 a scan | destroy 80; sample 1; resets 500 | 0 cut, 500 refused, at most
 a scan before the end | resets 5; sample 2; destroy 80; resets 5 | 0 cut, 5 refused, at most

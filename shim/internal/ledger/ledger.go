@@ -23,6 +23,7 @@ type Ledger struct {
 	cfg    Config
 	sample Sample           // the current
 	conns  map[uint64]*Conn // by identity
+	shown  int              // of conns, in the sample, and not closed since
 
 	lacking        map[uint64]*Conn // those in the sample that need their Info.PingPong, by ConnKey
 	pingPongReadAt time.Time
@@ -95,6 +96,7 @@ func (l *Ledger) Begin(now time.Time) {
 	y.Conns = y.Conns[:0]
 	y.Others = y.Others[:0]
 	clear(l.lacking)
+	l.shown = 0
 }
 
 // ChangeSource makes the next sample one of another source, which may identify connections
@@ -157,6 +159,9 @@ func (l *Ledger) observe(s *tcp.Socket, side Side) {
 	if c.Side != side { // a port has come to count, or the other end was found
 		*c = Conn{decision: c.decision}
 	}
+	if c.Seen != y.Now {
+		l.shown++
+	}
 	c.Listed = y.Now
 	if c.Seen == 0 {
 		c.New = !y.Baseline
@@ -198,6 +203,7 @@ func (l *Ledger) Closed(s *tcp.Socket, at time.Time, side Side) {
 		ended := *c
 		c = &ended
 		l.conns[identity(s)] = c
+		l.shown--
 	}
 	c.New = c.New || c.Seen == 0
 	c.Ended = y.Moment(at)
@@ -225,6 +231,9 @@ const decidedFor = 5 * time.Second
 // not shown a connection.
 func (l *Ledger) addMissing() {
 	y := &l.sample
+	if l.shown == len(l.conns) { // as in nearly all samples
+		return
+	}
 	for id, c := range l.conns {
 		switch {
 		case c.Seen == y.Now && c.Fate < Closed:

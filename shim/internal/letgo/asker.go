@@ -193,7 +193,7 @@ func (a *Asker) maySoonAsk(k *Kept) bool {
 	case notice:
 		return k.Accepted && k.HasInfo
 	case closing:
-		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset
+		return a.inUseLately(k) && k.isNear() && k.from.reset < maxReset && k.server.usual.idle < a.cfg.QuietFor
 	}
 	return false
 }

@@ -146,7 +146,7 @@ func atRisk(c *ledger.Conn) bool {
 	case s.Unread > 0 || s.Info.NotSent > 0 && s.IsOpen():
 		return true
 	case ledger.ReceivedNothing(s):
-		return s.Info.LastReceived < requestDelay
+		return s.IsOpen() && s.Info.LastReceived < requestDelay
 	}
 	return c.AtServer == ledger.InFlight
 }
