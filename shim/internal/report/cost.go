@@ -89,11 +89,11 @@ func (c *Cost) Lines() []string {
 	lines := phrases{c.course() + ": " + c.losses()}
 	switch hold, delay, isKnown := c.Needed(); {
 	case c.KeepsOn():
-		lines.add(true, "clients that keep their connections used %s to the end: "+
+		lines.say("clients that keep their connections used %s to the end: "+
 			"no delay is enough for them; see --close-idle", counted(c.Before.InUse, "connection"))
 	case !isKnown:
 	case !c.FromTERM():
-		lines.add(true, "a hold until quiet would have ended %s later; %s more than it waits now",
+		lines.say("a hold until quiet would have ended %s later; %s more than it waits now",
 			seconds(hold), c.needs(delay))
 	default:
 		lasted := "a hold until quiet would have lasted %s"
@@ -106,10 +106,10 @@ func (c *Cost) Lines() []string {
 		}
 		lines = append(lines, enough)
 	}
-	lines.put(c.Deaf, Deaf)
+	lines.add(c.Deaf, Deaf)
 	if len(c.Ends) > 1 || len(c.Listening) > 0 {
 		for _, e := range c.Ends {
-			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
+			lines.say("port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
 		}
 	}
 	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
@@ -141,9 +141,9 @@ func (c *Cost) losses() string {
 	p.count(min(c.Streams, c.Open), "stream", "%s still open")
 	switch {
 	case c.Uncounted != nil:
-		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
+		p.say("refused connections cannot be counted: %v", c.Uncounted)
 	case c.Refused == 0:
-		p.put(true, "no connection refused")
+		p.say("no connection refused")
 	default:
 		refused, until := counted(c.Refused, "connection"), c.when(c.LastRefused)
 		if c.AtMost {
@@ -152,7 +152,7 @@ func (c *Cost) losses() string {
 		if c.refusedToTheEnd() {
 			until += " or later"
 		}
-		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
+		p.say("%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
 	p.count(c.OfProbes, "health probe", "%s refused")
 	return strings.Join(p, ", and ")
@@ -180,14 +180,13 @@ func (c *Cost) cut(requests, streams int) string {
 	if c.Source != "" {
 		return InWords("requests in flight are not known (source: %s)", c.Source)
 	}
-	more := ""
-	if c.CutAtLeast {
-		more = ", perhaps more"
-	}
 	p := phrases{}
-	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut%s", more)
-	p.addCut(requests, "request in flight", "requests in flight", more)
-	p.addCut(streams, "stream", "streams", "")
+	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut")
+	p.countCut(requests, "request in flight", "requests in flight")
+	if c.CutAtLeast {
+		p[0] += ", perhaps more"
+	}
+	p.countCut(streams, "stream", "streams")
 	return strings.Join(p, ", and ")
 }
 

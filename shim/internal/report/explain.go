@@ -106,7 +106,7 @@ func (s *Stop) explainPreset(e *phrases) {
 		name = "auto, probably " + known.Name
 	}
 	e.say("preset %s, stopped by %s: %s", name, known.Schedule, known.Says)
-	e.add(known.Caveat != "", "  caveat: %s", known.Caveat)
+	e.about(known.Caveat, "  caveat: %s")
 }
 
 // explainStop explains the course of a stop.
@@ -174,15 +174,15 @@ func (s *Stop) explainHold(e *phrases, begin, endsEarly string) {
 	e.say("  %s", endsEarly)
 	e.add(condition != "" && s.Probes == traffic.IgnoreProbesPatiently,
 		"  what looks like a health probe is left out once all other traffic has been silent for %s", silence)
-	e.put(s.CloseIdle, "  when no new connection has come for a second: "+
+	e.add(s.CloseIdle, "  when no new connection has come for a second: "+
 		"closes the clients' kept connections while they are idle")
 	var where phrases
 	isAuto := func(port uint16) bool { return port == letgo.Auto }
-	where.put(slices.ContainsFunc(s.Letgo.Goaway, isAuto), "alone")
 	named := slices.DeleteFunc(slices.Clone(s.Letgo.Goaway), isAuto)
-	where.add(len(named) > 0, "on port %s", PortList(named))
-	e.add(len(where) > 0, "  asks the server of each kept connection what it speaks, and sends its clients "+
-		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s", strings.Join(where, " or "))
+	where.add(len(named) < len(s.Letgo.Goaway), "alone")
+	where.about(PortList(named), "on port %s")
+	e.about(strings.Join(where, " or "), "  asks the server of each kept connection what it speaks, and sends its clients "+
+		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s")
 	longest := traffic.KeptFor * silence
 	e.add(s.Until == stop.Quiet && longest < s.Stop.Gate.MaxHold(),
 		"  clients that keep their connections prolong the hold to %s after the last new connection", longest)
@@ -207,5 +207,5 @@ func (s *Stop) explainGrace(e *phrases) {
 	if s.AssumedFrom != "" {
 		text += InWords("; %s is assumed: give --grace-period", s.Stop.Grace)
 	}
-	e.put(true, text)
+	e.say("%s", text)
 }

@@ -73,10 +73,10 @@ func (s *Stop) Announcement() []string {
 	p.add(s.Told != 0, sentSignals, s.Told)
 	p.add(holds, "holding %s", course)
 	p.add(!holds, "no hold; now %v", s.Steps)
-	p.put(s.Hook, "TERM ends the wait")
+	p.add(s.Hook, "TERM ends the wait")
 	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
-	p.put(s.GraceCaveat != "", s.GraceCaveat)
+	p.about(s.GraceCaveat, "%s")
 	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && s.Stop.Gate.Conditional(),
 		"grace period assumed: %s, as in %s", s.Stop.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
@@ -86,7 +86,7 @@ func (s *Stop) Announcement() []string {
 // traffic, in words.
 func (s *Stop) hold(condition string) string {
 	until := phrases{}
-	until.put(condition != "", condition)
+	until.about(condition, "%s")
 	for _, path := range s.WaitGone {
 		until.say("%s is gone", pathWord(path))
 	}
@@ -94,7 +94,7 @@ func (s *Stop) hold(condition string) string {
 		until.say("%s answers 200", s.WaitURL.URL)
 	}
 	gate := &s.Stop.Gate
-	until.put(gate.OnStop, "--on-stop has ended")
+	until.add(gate.OnStop, "--on-stop has ended")
 	switch text := strings.Join(until, " and "); {
 	case text == "":
 		return InWords("%s", gate.Floor)
@@ -167,10 +167,9 @@ func (s *Stop) Late() []string {
 // lines returns the trigger and the outcome, what kept the hold up, and the suggestion.
 func (s *Stop) lines(outcome string) []string {
 	cause, _ := s.prolonged()
-	suggestion := s.suggestion()
 	lines := phrases{s.trigger() + ": " + outcome}
-	lines.add(cause != "", heldBy, cause)
-	lines.add(suggestion != "", "suggestion: %s", suggestion)
+	lines.about(cause, heldBy)
+	lines.about(s.suggestion(), "suggestion: %s")
 	return lines
 }
 
@@ -193,10 +192,10 @@ func (s *Stop) atRisk() (p phrases) {
 		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
 		cut := s.cutStreams()
-		p.addCut(cut, "stream", "streams", "")
+		p.countCut(cut, "stream", "streams")
 		p.count(o.Streams-cut, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
-		p.count(silent, "request", "%s given up, silent for %s", s.Traffic.MaxSilence)
+		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"), s.Traffic.MaxSilence)
 		if o.InUse == 0 {
 			p.count(o.Open, "connection", "%s open")
 		} else if o.InUse > o.Streams {
@@ -243,7 +242,7 @@ func (s *Stop) course() (p phrases) {
 		if i == 0 && len(s.SentTo) > 0 {
 			name = InWords("%s to %s", name, Workers(s.SentTo))
 		}
-		signals.put(atEnd, name)
+		signals.add(atEnd, "%s", name)
 		signals.add(!atEnd, atTime, name, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
@@ -257,7 +256,7 @@ func (s *Stop) course() (p phrases) {
 	p.add(s.Told != 0, "sent %s at the start", s.Told)
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
-	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
+	p.about(strings.Join(signals, ", "), sentSignals)
 	p.count(s.Refused, "signal", "%s refused by the kernel")
 	return p
 }
@@ -321,10 +320,10 @@ func (s *Stop) arrivals() (p phrases) {
 	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
 	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
 		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
-	asked.put(hindrances[o.Asked.Hindrance] != "", "no kept connection closed: "+hindrances[o.Asked.Hindrance])
+	asked.about(hindrances[o.Asked.Hindrance], "no kept connection closed: %s")
 	p = phrases{text}
-	p.put(len(asked) > 0, strings.Join(asked, ", "))
-	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
+	p.about(strings.Join(asked, ", "), "%s")
+	p.about(strings.Join(kinds, ", "), "not counted: %s")
 	p.add(o.Observer == ProcNet, "source: %s", o.Observer)
 	return p
 }

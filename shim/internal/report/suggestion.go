@@ -102,7 +102,7 @@ var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
 func (s *Stop) signaledByOthers() bool {
 	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
 	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
-	asTold := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
+	asTold := s.Exit.Signal == s.Trigger || s.ExitStatus() == 0 && sees
 	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
 	tells := s.Told != 0 || s.Stop.Gate.OnStop || s.Stop.Gate.WaitGone
 	return (closed || ended) && s.Trigger != 0 && !tells

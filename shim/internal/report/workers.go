@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,11 @@ func (s *Stop) workers() (ended, atWork []Worker) {
 func (s *Stop) afterExit() (p phrases) {
 	ended, atWork := s.workers()
 	if len(ended) > 0 {
-		last := slices.MaxFunc(ended, func(a, b Worker) int { return a.EndedAt.Compare(b.EndedAt) })
-		p.say("%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
+		var later time.Duration
+		for _, w := range ended {
+			later = max(later, w.EndedAt.Sub(s.ExitedAt))
+		}
+		p.say("%s ended %s later", Workers(ended), seconds(later))
 	}
 	if len(atWork) > 0 {
 		p.say("%s still at work", Workers(atWork))
