@@ -24,11 +24,8 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
 	otherLasted := held >= required+time.Second // samples are up to a second apart
-	onStopUntil := s.OnStopUntil
-	if s.Stop.Gate.OnStop && s.Ended == "" {
-		onStopUntil = cmp.Or(onStopUntil, s.Now)
-	}
-	onStopLasted := s.endedAt().Sub(onStopUntil).Abs() < time.Second
+	onStopUntil := cmp.Or(s.OnStopUntil, s.Now)
+	onStopLasted := s.Stop.Gate.OnStop && s.endedAt().Sub(onStopUntil).Abs() < time.Second
 	var others phrases // which it waited for
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))

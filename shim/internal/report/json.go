@@ -73,7 +73,7 @@ func (s *Stop) Figures() Fields {
 		"sent", sent,
 		"lull", Known(s.Lull.Sought, s.Lull.Found), // the first signal was sent without a request in flight
 		"exit_code", Known(hasExited && signal == 0, s.Exit.Code),
-		"exit_signal", Known(hasExited && signal != 0, signal.String()),
+		"exit_signal", Known(signal != 0, signal.String()),
 		"waited_for", s.inFigures(waited), // processes that the command left behind, at work
 		"left", s.inFigures(atWork), // those that had not ended
 		"grace_used_ms", s.ms(s.Now),

@@ -114,13 +114,13 @@ func (s *Stop) Conclusion() []string {
 	after := s.afterExit()
 	outcome := strings.Join(append(course, after...), ", ")
 	if len(after) > 0 || s.Hook && len(s.Sent)+s.Refused > 0 {
-		outcome = InWords(atTime, outcome, s.when(s.Now))
+		outcome = s.atNow(outcome)
 	}
 	if hasExited || s.Hook {
 		outcome = ofGrace(outcome, s.Stop.Grace, s.AssumedFrom != "")
 	}
-	if risk := s.atRisk(); len(risk) > 0 {
-		outcome = strings.Join(risk, ", ") + ": " + outcome
+	if risk := s.atRisk(); risk != "" {
+		outcome = risk + ": " + outcome
 	}
 	if s.InHold.sees() {
 		outcome += "; " + strings.Join(s.arrivals(), "; ")
@@ -130,9 +130,9 @@ func (s *Stop) Conclusion() []string {
 
 // Continuation returns the line for a hold that goes on: for whom.
 func (s *Stop) Continuation() []string {
-	line := s.trigger() + ": " + InWords(atTime, stillHolding, s.when(s.Now))
-	if risk := s.atRisk(); len(risk) > 0 {
-		line += ": " + strings.Join(risk, ", ")
+	line := s.trigger() + ": " + s.atNow(stillHolding)
+	if risk := s.atRisk(); risk != "" {
+		line += ": " + risk
 	}
 	if cause, _ := s.prolonged(); cause != "" {
 		line += "; " + InWords(heldBy, cause)
@@ -154,7 +154,7 @@ func (s *Stop) Late() []string {
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
-	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "")
+	outcome := ofGrace(s.atNow(what), s.Stop.Grace, s.AssumedFrom != "")
 	if s.Latest.sees() {
 		outcome = InWords("%s, %d in flight", outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
@@ -183,8 +183,8 @@ func (s *Stop) trigger() string {
 
 // atRisk returns what the stop signal may have cut, and what could not be seen. A request
 // that the hold has given up on is not in flight.
-func (s *Stop) atRisk() (p phrases) {
-	o := &s.InHold
+func (s *Stop) atRisk() string {
+	p, o := phrases{}, &s.InHold
 	datagrams := o.Observer == Datagrams
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
@@ -206,7 +206,7 @@ func (s *Stop) atRisk() (p phrases) {
 	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
 	p.add(!o.sees() && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
 	p.add(o.Observer == NoSource, "the traffic could not be seen")
-	return p
+	return strings.Join(p, ", ")
 }
 
 // cutStreams returns how many of the streams at the end of the hold the command's end has cut: a command that a
@@ -341,6 +341,9 @@ func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.SignaledAt())
 
 // when returns the time from the trigger to at in words.
 func (s *Stop) when(at time.Time) string { return seconds(s.after(at)) }
+
+// atNow adds the present moment to what has happened.
+func (s *Stop) atNow(what string) string { return InWords(atTime, what, s.when(s.Now)) }
 
 // seconds formats a measured time: "2.3 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

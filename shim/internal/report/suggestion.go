@@ -60,6 +60,7 @@ func (s *Stop) betterHold() string {
 	_, cause := s.prolonged()
 	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
+	rate := float64(cause.Connections) / s.Traffic.QuietFor.Seconds() // in the end
 	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
 		!s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
 	switch {
@@ -68,7 +69,7 @@ func (s *Stop) betterHold() string {
 			"if such a stream needs no drain", cause.Port)
 	case cause.Kind == traffic.Probe && s.Traffic.Probes != traffic.IgnoreProbes:
 		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
+	case isNew && cause.Peer.IsLoopback() && s.isSeldom():
 		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
 			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
 	case kept && s.Server.ClosesKept:
@@ -78,7 +79,7 @@ func (s *Stop) betterHold() string {
 			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
 	case kept:
 		return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
-	case isNew && atCeiling && s.rate(&cause) >= max(1, float64(o.Accepted)/held.Seconds()/2): // in the end as before
+	case isNew && atCeiling && rate >= max(1, float64(o.Accepted)/held.Seconds()/2): // as before
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 			"or a balancer that never removed this pod"
 	case atCeiling && s.inFlight()+o.Streams > 0:
@@ -113,11 +114,6 @@ func (s *Stop) stays() bool {
 	served := s.Latest.ServedAt
 	return s.Latest.NoSockets && s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() &&
 		s.Now.Sub(served) >= 5*time.Second
-}
-
-// rate returns how many connections a second were the cause in the end.
-func (s *Stop) rate(c *traffic.Cause) float64 {
-	return float64(c.Connections) / s.Traffic.QuietFor.Seconds()
 }
 
 // isSeldom reports whether connections came as those of an exec probe or a HEALTHCHECK do: once a second at

@@ -55,7 +55,7 @@ func (s *Stop) Unreported() string {
 		return ""
 	}
 	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
-	return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "") + ": " + workersNeedTime
+	return ofGrace(s.atNow(text), s.Stop.Grace, s.AssumedFrom != "") + ": " + workersNeedTime
 }
 
 // Workers names processes, the first and the number of the others.
