@@ -24,8 +24,7 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
 	otherLasted := held >= required+time.Second // samples are up to a second apart
-	onStopUntil := cmp.Or(s.OnStopUntil, s.Now)
-	onStopLasted := s.Stop.Gate.OnStop && s.endedAt().Sub(onStopUntil).Abs() < time.Second
+	onStopLasted := s.Stop.Gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second // or both go on
 	var others phrases // which it waited for
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))
@@ -39,7 +38,7 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	case len(s.InHold.PathsPresent) > 0:
 		words = pathWord(s.InHold.PathsPresent[0])
 	case otherLasted && onStopLasted:
-		words = InWords("--on-stop, which ran until +%s", s.when(onStopUntil))
+		words = InWords("--on-stop, which ran until +%s", s.when(cmp.Or(s.OnStopUntil, s.Now)))
 	case otherLasted && len(others) > 0:
 		words = quote.Cut(strings.Join(others, " or "), 500)
 	case required == floor || c.Kind == traffic.NoCause,

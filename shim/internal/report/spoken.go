@@ -6,16 +6,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 )
 
-// Spoken returns what the last of servers has answered that were asked what they speak, and whether the
-// user has to know; "" for what another one at the same port has answered. The ports are those of --goaway.
-func Spoken(asked []letgo.Server, goaway []uint16) (text string, isWarning bool) {
-	before, y := asked[:len(asked)-1], &asked[len(asked)-1]
+// Spoken returns what a server has answered that was asked what it speaks, and whether the user has to know.
+// The ports are those of --goaway.
+func Spoken(y letgo.Server, goaway []uint16) (text string, isWarning bool) {
 	port := y.At.Port()
 	isNamed := slices.Contains(goaway, port)
-	isSame := func(other letgo.Server) bool { return other.At.Port() == port && other.Answer == y.Answer }
 	switch {
-	case slices.ContainsFunc(before, isSame):
-		return "", false
 	case y.Relay:
 		return InWords("port %d is that of a proxy that copies the bytes of HTTP/2: its clients are sent no GOAWAY", port), true
 	case y.Moves() && y.HTTP1:
