@@ -163,9 +163,12 @@ func (p *Plan) signals() error {
 
 // Starts returns the signals that begin a stop, TERM first.
 func (p *Plan) Starts() (list []sig.Signal) {
-	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
-	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
-		if to, _ := p.Stop.Rewrites.Of(s); to != 0 {
+	for s := range p.Stop.StopSignals.All {
+		switch to, _ := p.Stop.Rewrites.Of(s); {
+		case to == 0:
+		case s == sig.TERM:
+			list = slices.Insert(list, 0, s)
+		default:
 			list = append(list, s)
 		}
 	}
