@@ -23,9 +23,9 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	if s.Stop.Gate.Adaptive() {
 		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
-	otherLasted := held >= required+time.Second // samples are up to a second apart
+	otherLasted := held >= required+time.Second                                            // samples are up to a second apart
 	onStopLasted := s.Stop.Gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second // or both go on
-	var others phrases // which it waited for
+	var others phrases                                                                     // which it waited for
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))
 	}

@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // Cost is what a stop has cost that others carry out, as far as it has come: the report of lameduck watch.
 type Cost struct {
+	*plan.Plan // of a hold until quiet
 	cost.Result
-	Now      time.Time     // up to when the stop is followed
-	TERM     time.Time     // when TERM said that it has begun; zero: not at all, or not yet
-	Limit    time.Duration // how long it is followed
-	QuietFor time.Duration // for how long nobody is refused if it is over
-	Ceiling  time.Duration // of a hold until quiet
+	Now  time.Time // up to when the stop is followed
+	TERM time.Time // when TERM said that it has begun; zero: not at all, or not yet
 
-	Accepted int // connections in the minute before the stop began
-
-	Grace        time.Duration
-	GraceAssumed bool
-	Source       string // the source if it does not show requests in flight; ""
-	Deaf         bool   // the server is PID 1, and the kernel keeps TERM from it for lack of a handler
+	Accepted int    // connections in the minute before the stop began
+	Source   string // the source if it does not show requests in flight; ""
+	Deaf     bool   // the server is PID 1, and the kernel keeps TERM from it for lack of a handler
 }
+
+// Limit returns how long a stop is followed.
+func (c *Cost) Limit() time.Duration { return c.Stop.Grace - stop.ReportMargin }
 
 // Deaf is what Cost.Deaf means.
 const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its stops"
@@ -64,8 +64,8 @@ func (c *Cost) KeepsOn() bool {
 	case requests+c.Refused == 0:
 		return false
 	}
-	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < c.QuietFor/2 && c.LastRefused.Sub(end) < c.QuietFor/2
-	return toTheEnd && alone >= c.QuietFor
+	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < c.Traffic.QuietFor/2 && c.LastRefused.Sub(end) < c.Traffic.QuietFor/2
+	return toTheEnd && alone >= c.Traffic.QuietFor
 }
 
 // Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
@@ -80,7 +80,7 @@ func (c *Cost) Needed() (hold, delay time.Duration, isKnown bool) {
 	}
 	last := max(c.Before.LastByte.Sub(began), lastUse, 0)
 	isKnown = len(c.Ends) > 0 && !c.KeepsOn() && (c.FromTERM() || c.Refused > 0)
-	return min(last+c.QuietFor, c.Ceiling), delay, isKnown
+	return min(last+c.Traffic.QuietFor, c.Stop.Gate.Ceiling), delay, isKnown
 }
 
 // Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
@@ -97,10 +97,10 @@ func (c *Cost) Lines() []string {
 			seconds(hold), c.needs(delay))
 	default:
 		lasted := "a hold until quiet would have lasted %s"
-		if hold == c.Ceiling {
+		if hold == c.Stop.Gate.Ceiling {
 			lasted = "a hold until quiet would have lasted to its ceiling, %s"
 		}
-		enough := InWords(lasted, ofGrace(seconds(hold), c.Grace, c.GraceAssumed))
+		enough := InWords(lasted, ofGrace(seconds(hold), c.Plan))
 		if delay > 0 {
 			enough += "; " + c.needs(delay)
 		}
@@ -122,8 +122,8 @@ func (c *Cost) course() string {
 	switch n := len(c.Ends); {
 	case n+len(c.Listening) == 0:
 		return "TERM, and nothing listens"
-	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit:
-		return InWords("TERM, and the server still serves after %s, until KILL at %s", c.when(c.Now), c.Grace)
+	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit():
+		return InWords("TERM, and the server still serves after %s, until KILL at %s", c.when(c.Now), c.Stop.Grace)
 	case n == 0:
 		return InWords("TERM, and the server still serves after %s", c.when(c.Now))
 	case n > 1:
@@ -160,7 +160,7 @@ func (c *Cost) losses() string {
 
 // refusedToTheEnd reports whether somebody was refused so lately that others will probably follow.
 func (c *Cost) refusedToTheEnd() bool {
-	return c.Now.Sub(c.LastRefused) < c.QuietFor/2
+	return c.Now.Sub(c.LastRefused) < c.Traffic.QuietFor/2
 }
 
 // needs says how long a fixed delay has to be: a bound if the last reset may not be the last, or no client's.
@@ -222,8 +222,8 @@ func (c *Cost) figures() Fields {
 		"held_would_ms", Known(isKnown && fromTERM, hold.Milliseconds()),
 		"needed_delay_ms", Known(isKnown && fromTERM, delay.Milliseconds()),
 		"further_delay_ms", Known(isKnown && !fromTERM, delay.Milliseconds()),
-		"grace_ms", c.Grace.Milliseconds(),
-		"grace_assumed", c.GraceAssumed,
+		"grace_ms", c.Stop.Grace.Milliseconds(),
+		"grace_assumed", c.AssumedFrom != "",
 		"ended", ended,
 		"listening", append([]uint16{}, c.Listening...),
 	}

@@ -137,7 +137,7 @@ func (s *Stop) explainStop(e *phrases) {
 		return
 	}
 	s.explainWork(e)
-	e.say("  does not send KILL; the orchestrator does, at %s", graceInWords(s.Stop.Grace, s.AssumedFrom != ""))
+	e.say("  does not send KILL; the orchestrator does, at %s", graceInWords(s.Plan))
 }
 
 // explainKill explains when KILL is sent, unless that is after forever, and reports whether lameduck sends it.

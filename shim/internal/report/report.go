@@ -117,7 +117,7 @@ func (s *Stop) Conclusion() []string {
 		outcome = s.atNow(outcome)
 	}
 	if hasExited || s.Hook {
-		outcome = ofGrace(outcome, s.Stop.Grace, s.AssumedFrom != "")
+		outcome = ofGrace(outcome, s.Plan)
 	}
 	if risk := s.atRisk(); risk != "" {
 		outcome = risk + ": " + outcome
@@ -154,7 +154,7 @@ func (s *Stop) Late() []string {
 	case !s.ExitedAt.IsZero():
 		what = InWords("%s, and its descendants still run", s.exit())
 	}
-	outcome := ofGrace(s.atNow(what), s.Stop.Grace, s.AssumedFrom != "")
+	outcome := ofGrace(s.atNow(what), s.Plan)
 	if s.Latest.sees() {
 		outcome = InWords("%s, %d in flight", outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
@@ -277,13 +277,11 @@ func (s *Stop) exit() string {
 }
 
 // ofGrace adds the grace period to an outcome.
-func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
-	return InWords("%s of %s", outcome, graceInWords(grace, isAssumed))
-}
+func ofGrace(outcome string, p *plan.Plan) string { return outcome + " of " + graceInWords(p) }
 
-func graceInWords(grace time.Duration, isAssumed bool) string {
-	text := InWords("%s", grace)
-	if isAssumed {
+func graceInWords(p *plan.Plan) string {
+	text := InWords("%s", p.Stop.Grace)
+	if p.AssumedFrom != "" {
 		text += " (assumed)"
 	}
 	return text

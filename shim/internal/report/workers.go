@@ -55,7 +55,7 @@ func (s *Stop) Unreported() string {
 		return ""
 	}
 	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
-	return ofGrace(s.atNow(text), s.Stop.Grace, s.AssumedFrom != "") + ": " + workersNeedTime
+	return ofGrace(s.atNow(text), s.Plan) + ": " + workersNeedTime
 }
 
 // Workers names processes, the first and the number of the others.
