@@ -14,7 +14,7 @@ import (
 // was traffic. --wait-gone, --wait-url and --on-stop come before traffic that had been silent for
 // long enough.
 func (s *Stop) prolonged() (words string, by traffic.Cause) {
-	floor, held := s.Stop.Gate.Floor, s.after(s.endedAt())
+	floor, held := s.Stop.Gate.Floor, s.held()
 	if held <= floor || s.Ended == stop.NoProgress {
 		return "", by
 	}
@@ -55,8 +55,8 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	return words, by
 }
 
-// endedAt returns the time at which the hold ended, or now.
-func (s *Stop) endedAt() time.Time { return cmp.Or(s.EndedAt, s.Now) }
+// held returns how long the hold was, or is by now.
+func (s *Stop) held() time.Duration { return s.after(cmp.Or(s.EndedAt, s.Now)) }
 
 // origin returns the peer and the local port of a cause in words, as far as they are known.
 func origin(c *traffic.Cause) string {

@@ -55,7 +55,17 @@ func (s *Stop) explainHook(e *phrases) {
 func (s *Stop) explainRun(e *phrases) {
 	e.add(len(s.Command) > 0, "runs %s", quote.Words(s.Command))
 	e.add(s.AliveFile != "", "keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(s.AliveFile))
-	s.explainHealth(e)
+	if s.Health != nil {
+		answer := "answers health checks on %v with 200; %s"
+		if s.Health.Target.Port() != 0 {
+			answer = "passes health checks through, %v, which do not count as traffic; %s"
+		}
+		e.say(answer, s.Health, [...]string{
+			check.Pass:  "also during a stop",
+			check.Fail:  "from the first stop signal on they get 503",
+			check.Close: "from the first stop signal on they are refused",
+		}[s.HealthDuring])
+	}
 	for _, r := range s.Rewrites {
 		e.add(r.To == 0, "drops %v", r.From)
 		e.add(r.To != 0, "sends %v where %v arrives", r.To, r.From)
@@ -75,22 +85,6 @@ func (s *Stop) explainRun(e *phrases) {
 	if s.Holds() || s.GivenTimes() != "" {
 		s.explainGrace(e)
 	}
-}
-
-// explainHealth explains the health listener.
-func (s *Stop) explainHealth(e *phrases) {
-	if s.Health == nil {
-		return
-	}
-	answer := "answers health checks on %v with 200; %s"
-	if s.Health.Target.Port() != 0 {
-		answer = "passes health checks through, %v, which do not count as traffic; %s"
-	}
-	e.say(answer, s.Health, [...]string{
-		check.Pass:  "also during a stop",
-		check.Fail:  "from the first stop signal on they get 503",
-		check.Close: "from the first stop signal on they are refused",
-	}[s.HealthDuring])
 }
 
 // explainPreset explains --preset.

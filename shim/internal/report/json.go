@@ -54,7 +54,7 @@ func (s *Stop) Figures() Fields {
 	waited, atWork := s.workers()
 	return Fields{
 		"trigger", s.trigger(), // a signal, or "hold"
-		"held_ms", s.ms(s.endedAt()),
+		"held_ms", s.held().Milliseconds(),
 		"ended", OrNull(string(s.Ended)),
 		"floor_ms", s.Stop.Gate.Floor.Milliseconds(),
 		"ceiling_ms", s.Stop.Gate.MaxHold().Milliseconds(),

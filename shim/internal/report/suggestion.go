@@ -34,7 +34,7 @@ func (s *Stop) suggestion() string {
 		enough := s.Latest.ServedAt.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
 		return InWords("it has listened nowhere and had no connection since +%s: --kill-after=%.0f (LAMEDUCK_KILL_AFTER) ends it",
 			s.when(s.Latest.ServedAt), enough.Seconds())
-	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.after(s.EndedAt)-time.Second:
+	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.held()-time.Second:
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
 	case slices.Contains(early, s.Ended) && (s.cutStreams() > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
@@ -50,7 +50,7 @@ func (s *Stop) suggestion() string {
 
 // settled reports whether nothing new has come for as long as a hold requires, probes aside.
 func (s *Stop) settled() bool {
-	return s.endedAt().Sub(s.InHold.LastOther) >= s.Traffic.QuietFor
+	return s.after(s.InHold.LastOther) <= s.held()-s.Traffic.QuietFor
 }
 
 // betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
@@ -58,7 +58,7 @@ func (s *Stop) settled() bool {
 func (s *Stop) betterHold() string {
 	o := &s.InHold
 	_, cause := s.prolonged()
-	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
+	held, atCeiling := s.held(), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
 	rate := float64(cause.Connections) / s.Traffic.QuietFor.Seconds() // in the end
 	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
@@ -102,9 +102,9 @@ var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
 // asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
 func (s *Stop) signaledByOthers() bool {
 	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
-	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
+	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.held() > 2*time.Second
 	asTold := s.Exit.Signal == s.Trigger || s.ExitStatus() == 0 && sees
-	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
+	ended := s.Ended == stop.ChildExit && (asTold || s.held() < time.Second/2)
 	tells := s.Told != 0 || s.Stop.Gate.OnStop || s.Stop.Gate.WaitGone
 	return (closed || ended) && s.Trigger != 0 && !tells
 }
