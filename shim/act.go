@@ -61,7 +61,7 @@ func (l *loop) act(a stop.Action) {
 			l.look()
 			l.stop.Untold = workers(l.history.Untold())
 		}
-		l.reportStop(l.stopReport().Late())
+		l.reportStop(l.stopReport().Late()...)
 	case stop.ReportEnd:
 		if l.plan.Hook {
 			l.look()
@@ -69,7 +69,7 @@ func (l *loop) act(a stop.Action) {
 				l.stop.Deaf = l.history.Command().Program
 			}
 		}
-		l.reportStop(l.stopReport().Conclusion())
+		l.reportStop(l.stopReport().Conclusion()...)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:

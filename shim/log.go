@@ -107,7 +107,7 @@ func (l *loop) stopReport() *report.Stop {
 
 // reportStop writes lines about the stop to standard error, which no level turns off, and to the
 // termination log.
-func (l *loop) reportStop(lines []string) {
+func (l *loop) reportStop(lines ...string) {
 	l.host.writeLine(l.inFormat("lameduck: ", lines)...)
 	l.writeTermlog(lines)
 }

@@ -126,7 +126,7 @@ func (l *loop) sendStep(s sig.Signal) {
 			l.log(Warn, "no process handles %v, as far as is known: the orchestrator's signal follows", s)
 		}
 		if !l.stopSent && len(targets) > 0 { // it may end with the command
-			l.reportStop(l.stopReport().Conclusion())
+			l.reportStop(l.stopReport().Conclusion()...)
 		}
 	}
 	at, sent := l.host.Ticks(), false

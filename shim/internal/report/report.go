@@ -64,7 +64,7 @@ type Worker struct {
 }
 
 // Announcement returns the line for the trigger: what will happen.
-func (s *Stop) Announcement() []string {
+func (s *Stop) Announcement() string {
 	course, holds := s.hold(string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
 	if len(s.Steps) > 0 {
 		course = InWords("%s, then %v", course, s.Steps)
@@ -79,7 +79,7 @@ func (s *Stop) Announcement() []string {
 	p.about(s.GraceCaveat, "%s")
 	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && s.Stop.Gate.Conditional(),
 		"grace period assumed: %s, as in %s", s.Stop.Grace, s.AssumedFrom)
-	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
+	return s.trigger() + ": " + strings.Join(p, "; ")
 }
 
 // hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
@@ -129,7 +129,7 @@ func (s *Stop) Conclusion() []string {
 }
 
 // Continuation returns the line for a hold that goes on: for whom.
-func (s *Stop) Continuation() []string {
+func (s *Stop) Continuation() string {
 	line := s.trigger() + ": " + s.atNow(stillHolding)
 	if risk := s.atRisk(); risk != "" {
 		line += ": " + risk
@@ -137,7 +137,7 @@ func (s *Stop) Continuation() []string {
 	if cause, _ := s.prolonged(); cause != "" {
 		line += "; " + InWords(heldBy, cause)
 	}
-	return []string{line}
+	return line
 }
 
 // Late returns the lines for one second before the end of the grace period, if the command
