@@ -14,18 +14,18 @@ import (
 // was traffic. --wait-gone, --wait-url and --on-stop come before traffic that had been silent for
 // long enough.
 func (s *Stop) prolonged() (words string, by traffic.Cause) {
-	floor, held := s.Stop.Gate.Floor, s.held()
-	if held <= floor || s.Ended == stop.NoProgress {
+	gate, o, held := &s.Stop.Gate, &s.InHold, s.held()
+	if held <= gate.Floor || s.Ended == stop.NoProgress {
 		return "", by
 	}
-	c := &s.InHold.Cause
-	required := floor // for the traffic
-	if s.Stop.Gate.Adaptive() {
-		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
+	c := &o.Cause
+	required := gate.Floor // for the traffic
+	if gate.Adaptive() {
+		required = max(gate.Floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
-	otherLasted := held >= required+time.Second                                            // samples are up to a second apart
-	onStopLasted := s.Stop.Gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second // or both go on
-	var others phrases                                                                     // which it waited for
+	otherLasted := held >= required+time.Second                                     // samples are up to a second apart
+	onStopLasted := gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second // or both go on
+	var others phrases                                                              // which it waited for
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))
 	}
@@ -33,19 +33,19 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		others = append(others, pathWord(s.WaitURL.URL))
 	}
 	switch {
-	case s.InHold.URLState != "":
-		words = InWords("%s, which %s", others[len(others)-1], s.InHold.URLState)
-	case len(s.InHold.PathsPresent) > 0:
-		words = pathWord(s.InHold.PathsPresent[0])
+	case o.URLState != "":
+		words = InWords("%s, which %s", others[len(others)-1], o.URLState)
+	case len(o.PathsPresent) > 0:
+		words = pathWord(o.PathsPresent[0])
 	case otherLasted && onStopLasted:
 		words = InWords("--on-stop, which ran until +%s", s.when(cmp.Or(s.OnStopUntil, s.Now)))
 	case otherLasted && len(others) > 0:
 		words = quote.Cut(strings.Join(others, " or "), 500)
-	case required == floor || c.Kind == traffic.NoCause,
+	case required == gate.Floor || c.Kind == traffic.NoCause,
 		c.Kind == traffic.Probe && s.Traffic.Probes == traffic.IgnoreProbes: // until it was recognized
-	case s.InHold.Observer == Datagrams:
+	case o.Observer == Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
-	case s.InHold.sees():
+	case o.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {
 			sentence = "bytes %[2]s, never answered, until +%[1]s"

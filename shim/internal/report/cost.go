@@ -107,12 +107,14 @@ func (c *Cost) Lines() []string {
 		lines = append(lines, enough)
 	}
 	lines.add(c.Deaf, Deaf)
-	if len(c.Ends) > 1 || len(c.Listening) > 0 {
+	if len(c.Ends)+len(c.Listening) > 1 {
 		for _, e := range c.Ends {
 			lines.say("port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
 		}
 	}
-	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
+	if len(c.Ends) > 0 {
+		lines.about(PortList(c.Listening), "still listening: %s")
+	}
 	return lines
 }
 

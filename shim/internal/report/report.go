@@ -65,7 +65,8 @@ type Worker struct {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() string {
-	course, holds := s.hold(string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
+	gate := &s.Stop.Gate
+	course, holds := s.hold(string(gate.Until)), gate.Holds()
 	if len(s.Steps) > 0 {
 		course = InWords("%s, then %v", course, s.Steps)
 	}
@@ -77,7 +78,7 @@ func (s *Stop) Announcement() string {
 	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
 	p.about(s.GraceCaveat, "%s")
-	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && s.Stop.Gate.Conditional(),
+	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && gate.Conditional(),
 		"grace period assumed: %s, as in %s", s.Stop.Grace, s.AssumedFrom)
 	return s.trigger() + ": " + strings.Join(p, "; ")
 }
@@ -185,7 +186,6 @@ func (s *Stop) trigger() string {
 // that the hold has given up on is not in flight.
 func (s *Stop) atRisk() string {
 	p, o := phrases{}, &s.InHold
-	datagrams := o.Observer == Datagrams
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
 		unknown := inFlight == 0 && o.Observer == ProcNet && o.Open > 0
@@ -202,8 +202,11 @@ func (s *Stop) atRisk() string {
 			p.count(o.InUse, "connection", "%s in use")
 		}
 	}
-	p.add(datagrams, "UDP on %s", PortList(o.UDPPorts))
-	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
+	udp := "UDP on %s cannot be seen"
+	if o.Observer == Datagrams {
+		udp = "UDP on %s"
+	}
+	p.about(PortList(o.UDPPorts), udp)
 	p.add(!o.sees() && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
 	p.add(o.Observer == NoSource, "the traffic could not be seen")
 	return strings.Join(p, ", ")
@@ -290,7 +293,7 @@ func graceInWords(p *plan.Plan) string {
 // arrivals returns the connections since the trigger, what did not count, and the source of
 // these figures if it is not the best one.
 func (s *Stop) arrivals() (p phrases) {
-	o := &s.InHold
+	o, a := &s.InHold, &s.InHold.Asked
 	came := o.LastNew.After(s.TriggeredAt)
 	number := o.Accepted
 	if came {
@@ -312,13 +315,12 @@ func (s *Stop) arrivals() (p phrases) {
 		kinds.add(c.LeftOut, "%s of %v every %s", counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
 	var asked phrases
-	asked.count(o.Asked.Closed, "kept connection", "%s closed while idle")
-	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s to port %s", counted(o.Asked.Notified, "connection"),
-		PortList(o.Asked.GoawayPorts))
-	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
-	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
-		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
-	asked.about(hindrances[o.Asked.Hindrance], "no kept connection closed: %s")
+	asked.count(a.Closed, "kept connection", "%s closed while idle")
+	asked.add(a.Notified > 0, "GOAWAY sent on %s to port %s", counted(a.Notified, "connection"), PortList(a.GoawayPorts))
+	asked.add(a.CameBack > 0, "%d came back", a.CameBack)
+	asked.add(a.InPod > 0 && a.Notified > 0,
+		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", a.InPod)
+	asked.about(hindrances[a.Hindrance], "no kept connection closed: %s")
 	p = phrases{text}
 	p.about(strings.Join(asked, ", "), "%s")
 	p.about(strings.Join(kinds, ", "), "not counted: %s")
