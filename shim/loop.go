@@ -153,11 +153,12 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 		l.warnOnce("observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
-	switch s.State {
-	case stop.UDPOnly:
+	switch {
+	case s.State == l.sample.State: // the ports may be others, as those of clients
+	case s.State == stop.UDPOnly:
 		l.warnOnce("all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
 			"see --delay (LAMEDUCK_DELAY)", report.PortList(s.UDPPorts), lasts)
-	case stop.Unseen:
+	case s.State == stop.Unseen:
 		l.warnOnce("the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
 			"see --delay (LAMEDUCK_DELAY)", strings.Join(s.Unseen, " and "), lasts)
 	}

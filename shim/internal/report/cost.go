@@ -121,18 +121,19 @@ func (c *Cost) Lines() []string {
 // course returns how the stop went, up to the server's end.
 func (c *Cost) course() string {
 	what := "the server's end"
+	serves := "TERM, and the server still serves after " + c.when(c.Now)
 	switch n := len(c.Ends); {
 	case n+len(c.Listening) == 0:
 		return "TERM, and nothing listens"
 	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit():
-		return InWords("TERM, and the server still serves after %s, until KILL at %s", c.when(c.Now), c.Stop.Grace)
+		return serves + InWords(", until KILL at %s", c.Stop.Grace)
 	case n == 0:
-		return InWords("TERM, and the server still serves after %s", c.when(c.Now))
+		return serves
 	case n > 1:
 		what = InWords("the end of %d ports", n)
 	}
 	if c.FromTERM() {
-		what = InWords("TERM, then after %s %s", c.when(c.Ended()), what)
+		what = "TERM, then after " + c.when(c.Ended()) + " " + what
 	}
 	return what
 }

@@ -68,7 +68,7 @@ func (s *Stop) Announcement() string {
 	gate := &s.Stop.Gate
 	course, holds := s.hold(string(gate.Until)), gate.Holds()
 	if len(s.Steps) > 0 {
-		course = InWords("%s, then %v", course, s.Steps)
+		course += ", then " + s.Steps.String()
 	}
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
@@ -151,9 +151,9 @@ func (s *Stop) Late() []string {
 	case s.Hook:
 		what = "PID 1 still runs"
 	case len(atWork) > 0:
-		what = InWords("%s, and %s is still at work", s.exit(), Workers(atWork))
+		what = s.exit() + ", and " + Workers(atWork) + " is still at work"
 	case !s.ExitedAt.IsZero():
-		what = InWords("%s, and its descendants still run", s.exit())
+		what = s.exit() + ", and its descendants still run"
 	}
 	outcome := ofGrace(s.atNow(what), s.Plan)
 	if s.Latest.sees() {
@@ -243,7 +243,7 @@ func (s *Stop) course() (p phrases) {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
 		name := sent.Signal.String()
 		if i == 0 && len(s.SentTo) > 0 {
-			name = InWords("%s to %s", name, Workers(s.SentTo))
+			name += " to " + Workers(s.SentTo)
 		}
 		signals.add(atEnd, "%s", name)
 		signals.add(!atEnd, atTime, name, s.when(sent.At))
@@ -253,7 +253,7 @@ func (s *Stop) course() (p phrases) {
 		why = "somebody else told the command"
 	}
 	if s.Lull.Found {
-		why = InWords("%s, at a lull", why)
+		why += ", at a lull"
 	}
 	holds := s.Stop.Gate.Holds()
 	p.add(s.Told != 0, "sent %s at the start", s.Told)
@@ -301,13 +301,13 @@ func (s *Stop) arrivals() (p phrases) {
 	}
 	text := counted(number, "new connection")
 	if o.More || number > o.Accepted {
-		text = InWords("at least %s", text)
+		text = "at least " + text
 	}
 	if o.Accepted > 0 {
 		text += " " + Sparkline(o.PerSecond)
 	}
 	if came {
-		text = InWords("%s, the last at +%s", text, s.when(o.LastNew))
+		text += ", the last at +" + s.when(o.LastNew)
 	}
 	var kinds phrases
 	kinds.add(o.LeftOut.Bare > 0, "%d without a byte", o.LeftOut.Bare)

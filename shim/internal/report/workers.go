@@ -54,7 +54,7 @@ func (s *Stop) Unreported() string {
 	if !s.ranOut() {
 		return ""
 	}
-	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
+	text := strings.Join(append(phrases{"the command " + s.exit()}, s.afterExit()...), ", ")
 	return ofGrace(s.atNow(text), s.Plan) + ": " + workersNeedTime
 }
 
