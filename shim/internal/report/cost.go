@@ -56,7 +56,7 @@ func (c *Cost) Ended() (at time.Time) {
 // A stop that began unseen has to have cost something.
 func (c *Cost) KeepsOn() bool {
 	requests, _ := c.Cut()
-	end := c.Ended()
+	end, quiet := c.Ended(), c.Traffic.QuietFor
 	alone := end.Sub(c.Before.LastOther)
 	switch {
 	case c.FromTERM():
@@ -64,8 +64,8 @@ func (c *Cost) KeepsOn() bool {
 	case requests+c.Refused == 0:
 		return false
 	}
-	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < c.Traffic.QuietFor/2 && c.LastRefused.Sub(end) < c.Traffic.QuietFor/2
-	return toTheEnd && alone >= c.Traffic.QuietFor
+	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < quiet/2 && c.LastRefused.Sub(end) < quiet/2
+	return toTheEnd && alone >= quiet
 }
 
 // Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
@@ -96,11 +96,11 @@ func (c *Cost) Lines() []string {
 		lines.say("a hold until quiet would have ended %s later; %s more than it waits now",
 			seconds(hold), c.needs(delay))
 	default:
-		lasted := "a hold until quiet would have lasted %s"
+		enough := "a hold until quiet would have lasted "
 		if hold == c.Stop.Gate.Ceiling {
-			lasted = "a hold until quiet would have lasted to its ceiling, %s"
+			enough += "to its ceiling, "
 		}
-		enough := InWords(lasted, ofGrace(seconds(hold), c.Plan))
+		enough += ofGrace(seconds(hold), c.Plan)
 		if delay > 0 {
 			enough += "; " + c.needs(delay)
 		}

@@ -216,7 +216,7 @@ func (s *Stop) atRisk() string {
 // signal ends, or that ends at once, finishes none that are left. The latest sample may show what was left,
 // or what is after the end.
 func (s *Stop) cutStreams() int {
-	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
+	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < soon
 	switch latest := &s.Latest; {
 	case s.Exit.Signal == 0 && !atOnce, latest.sees() && s.ExitedAt.Sub(latest.ServedAt) > 2*time.Second:
 		return 0
@@ -240,7 +240,7 @@ func (s *Stop) inFlight() int {
 func (s *Stop) course() (p phrases) {
 	var signals phrases
 	for i, sent := range s.Sent {
-		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
+		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < soon
 		name := sent.Signal.String()
 		if i == 0 && len(s.SentTo) > 0 {
 			name += " to " + Workers(s.SentTo)

@@ -7,7 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// soon is a time after the command's end that is not worth a word.
+// soon is a time that is not worth a word: what comes within it comes at once.
 const soon = 100 * time.Millisecond
 
 // workers returns the processes at work that the command has left behind: those that have ended, late
