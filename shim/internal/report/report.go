@@ -276,7 +276,7 @@ func (s *Stop) exit() string {
 	case signal == sig.KILL:
 		by = "killed by"
 	}
-	return InWords("%s %v (%d)", by, signal, 128+int(signal))
+	return InWords("%s %v (%d)", by, signal, s.ExitStatus())
 }
 
 // ofGrace adds the grace period to an outcome.
