@@ -175,8 +175,8 @@ func (s *Stop) explainHold(e *phrases, begin, endsEarly string) {
 	named := slices.DeleteFunc(slices.Clone(s.Letgo.Goaway), isAuto)
 	where.add(len(named) < len(s.Letgo.Goaway), "alone")
 	where.about(PortList(named), "on port %s")
-	e.about(strings.Join(where, " or "), "  asks the server of each kept connection what it speaks, and sends its clients "+
-		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s")
+	e.about(strings.Join(where, " or "), "  asks the server of each kept connection what it speaks, and sends its "+
+		"clients GOAWAY when no new connection has come for a second, where that is HTTP/2 %s")
 	longest := traffic.KeptFor * silence
 	e.add(s.Until == stop.Quiet && longest < s.Stop.Gate.MaxHold(),
 		"  clients that keep their connections prolong the hold to %s after the last new connection", longest)

@@ -316,7 +316,8 @@ func (s *Stop) arrivals() (p phrases) {
 	}
 	var asked phrases
 	asked.count(a.Closed, "kept connection", "%s closed while idle")
-	asked.add(a.Notified > 0, "GOAWAY sent on %s to port %s", counted(a.Notified, "connection"), PortList(a.GoawayPorts))
+	asked.add(a.Notified > 0, "GOAWAY sent on %s to port %s",
+		counted(a.Notified, "connection"), PortList(a.GoawayPorts))
 	asked.add(a.CameBack > 0, "%d came back", a.CameBack)
 	asked.add(a.InPod > 0 && a.Notified > 0,
 		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", a.InPod)

@@ -70,7 +70,8 @@ func TestMinute(t *testing.T) {
 }
 
 func newTestWatch(now time.Time) *watch {
-	p := testutil.Must(plan.New(&plan.Config{GracePeriod: 30 * time.Second}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
+	cfg := plan.Config{GracePeriod: 30 * time.Second}
+	p := testutil.Must(plan.New(&cfg, plan.Place{Uncatchable: sigcatch.Uncatchable}))
 	return newWatch(p, func(string) error { return nil }, termlog.New(""), now)
 }
 
