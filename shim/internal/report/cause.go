@@ -23,9 +23,12 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	if gate.Adaptive() {
 		required = max(gate.Floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
-	otherLasted := held >= required+time.Second                                     // samples are up to a second apart
-	onStopLasted := gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second // or both go on
-	var others phrases                                                              // which it waited for
+	otherLasted := held >= required+time.Second // samples are up to a second apart
+
+	// Both ended at once, or go on.
+	onStopLasted := gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second
+
+	var others phrases // which it waited for
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))
 	}
