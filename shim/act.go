@@ -11,7 +11,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
-	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -54,15 +53,15 @@ func (l *loop) act(a stop.Action) {
 	case stop.KillOnStop:
 		l.killOnStop()
 	case stop.ReportStart:
-		l.reportStop((*report.Stop).Announcement)
+		l.reportStop(l.stopReport().Announcement())
 	case stop.ReportHold:
-		l.reportStop((*report.Stop).Continuation)
+		l.reportStop(l.stopReport().Continuation())
 	case stop.ReportLate:
 		if l.stopSent && !l.plan.Hook {
 			l.look()
 			l.stop.Untold = workers(l.history.Untold())
 		}
-		l.reportStop((*report.Stop).Late)
+		l.reportStop(l.stopReport().Late()...)
 	case stop.ReportEnd:
 		if l.plan.Hook {
 			l.look()
@@ -70,7 +69,7 @@ func (l *loop) act(a stop.Action) {
 				l.stop.Deaf = l.history.Command().Program
 			}
 		}
-		l.reportStop((*report.Stop).Conclusion)
+		l.reportStop(l.stopReport().Conclusion()...)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
@@ -93,8 +92,7 @@ func (l *loop) warnNotHeld(s sig.Signal) {
 	if requests.Has(s) && !command.Accepts(s) {
 		passed = ""
 	}
-	l.warnOnce(stop.Action{Verb: stop.WarnNotHeld, Signal: s},
-		"%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
+	l.warnOnce("%v %sdid not start a stop: if %[1]v stops this container, give %[3]s", s, passed, flags)
 }
 
 // startSampling starts to sample the traffic.

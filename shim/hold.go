@@ -47,7 +47,7 @@ func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 	}
 	if err := termlogError(p, l.host.writeTermlog()); err != nil {
 		l.log(Error, "hold: %v; holding without a termination log", err)
-		l.warned["termination log"], ok = true, false
+		l.host.writeTermlog, ok = func(...string) error { return nil }, false
 	}
 	l.logWarnings()
 	return l.holdToEnd() && ok

@@ -71,32 +71,27 @@ func (l *loop) log(level Level, format string, args ...any) {
 	}
 }
 
-// warnOnce writes a warning, once of each kind.
-func (l *loop) warnOnce(kind any, format string, args ...any) {
-	if !l.warned[kind] {
-		l.warned[kind] = true
-		l.log(Warn, format, args...)
-	}
-}
+// warnOnce writes a warning, unless the same was written before.
+func (l *loop) warnOnce(format string, args ...any) { l.sayOnce(report.InWords(format, args...), true) }
 
-// remark writes a message that the report has worded, unless it is empty.
-func (l *loop) remark(text string, isWarning bool) {
+// sayOnce writes a text, unless it is empty or was written before.
+func (l *loop) sayOnce(text string, isWarning bool) {
 	level := Info
 	if isWarning {
 		level = Warn
 	}
-	if text != "" {
+	if text != "" && !l.said[text] {
+		l.said[text] = true
 		l.log(level, "%s", text)
 	}
 }
 
 // inFormat returns lines of the report as they are written: in JSON they are one object.
-func (l *loop) inFormat(prefix string, lines func(*report.Stop) []string) (written []string) {
-	text := lines(l.stopReport())
+func (l *loop) inFormat(prefix string, lines []string) (written []string) {
 	if l.plan.JSON {
-		return []string{jsonLine(Info, strings.Join(text, "; "), l.stop.Figures())}
+		return []string{jsonLine(Info, strings.Join(lines, "; "), l.stop.Figures())}
 	}
-	for _, line := range text {
+	for _, line := range lines {
 		written = append(written, prefix+line)
 	}
 	return written
@@ -112,19 +107,19 @@ func (l *loop) stopReport() *report.Stop {
 
 // reportStop writes lines about the stop to standard error, which no level turns off, and to the
 // termination log.
-func (l *loop) reportStop(lines func(*report.Stop) []string) {
+func (l *loop) reportStop(lines ...string) {
 	l.host.writeLine(l.inFormat("lameduck: ", lines)...)
 	l.writeTermlog(lines)
 }
 
 // writeTermlog writes lines of the report to the termination log. Once the command has
 // failed by itself, the log is the command's, and lameduck's lines are removed.
-func (l *loop) writeTermlog(lines func(*report.Stop) []string) {
-	text := l.inFormat("", lines)
+func (l *loop) writeTermlog(lines []string) {
+	written := l.inFormat("", lines)
 	if l.stop.Ended == stop.ChildExit && l.stop.ExitStatus() != 0 {
-		text = nil
+		written = nil
 	}
-	if err := l.host.writeTermlog(text...); err != nil {
-		l.warnOnce("termination log", "cannot write the termination log: %v", err)
+	if err := l.host.writeTermlog(written...); err != nil {
+		l.warnOnce("cannot write the termination log: %v", err)
 	}
 }

@@ -42,12 +42,12 @@ type loop struct {
 	sample   observe.Snapshot // the last one
 	sampleBy time.Time        // until when one is awaited after a freeze
 
-	warned map[any]bool // by warnOnce
+	said map[string]bool // by sayOnce
 }
 
 func newLoop(p *plan.Plan, h host) *loop {
 	return &loop{
-		host: h, plan: p, warned: map[any]bool{},
+		host: h, plan: p, said: map[string]bool{},
 		machine: stop.New(p.Stop), history: stop.NewHistory(p.Stop.Rewrites, p.Hook, h.Tracer),
 	}
 }
@@ -145,17 +145,18 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch {
 	case s.Trouble == "":
 	case s.Observer == report.NoSource:
-		l.warnOnce(s.Trouble, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
+		l.warnOnce("cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
 	default:
-		l.warnOnce(s.Trouble, "observing the traffic through %s: %s", s.Observer, s.Trouble)
+		l.warnOnce("observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
 	lasts := l.plan.Stop.Gate.UnseenFloor
-	switch s.State {
-	case stop.UDPOnly:
-		l.warnOnce(s.State, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
+	switch {
+	case s.State == l.sample.State: // the ports may be others, as those of clients
+	case s.State == stop.UDPOnly:
+		l.warnOnce("all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
 			"see --delay (LAMEDUCK_DELAY)", report.PortList(s.UDPPorts), lasts)
-	case stop.Unseen:
-		l.warnOnce(s.State, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
+	case s.State == stop.Unseen:
+		l.warnOnce("the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
 			"see --delay (LAMEDUCK_DELAY)", strings.Join(s.Unseen, " and "), lasts)
 	}
 }
@@ -164,12 +165,12 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 // for --goaway since the last sample.
 func (l *loop) warnOfFlags(s *observe.Snapshot) {
 	if unserved := s.Scope.Unserved; len(unserved) > 0 {
-		l.warnOnce("count-port", "nothing listens on %s: every port of the container counts",
+		l.warnOnce("nothing listens on %s: every port of the container counts",
 			plan.Flag("count-port", report.PortList(unserved)))
 	}
 	for _, port := range l.plan.Goaway {
 		if port != letgo.Auto && s.Scope.Complete && !s.Scope.Ports.Has(port) {
-			l.warnOnce(port, "%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", port))
+			l.warnOnce("%s is no port that counts: no GOAWAY is sent there", plan.Flag("goaway", port))
 		}
 	}
 	if s.CloseTrouble != "" {
@@ -180,10 +181,10 @@ func (l *loop) warnOfFlags(s *observe.Snapshot) {
 		if len(l.plan.Goaway) > 0 {
 			without = append(without, "--goaway (LAMEDUCK_GOAWAY) sends nothing")
 		}
-		l.warnOnce("close", "%s: %s", strings.Join(without, ", "), s.CloseTrouble)
+		l.warnOnce("%s: %s", strings.Join(without, ", "), s.CloseTrouble)
 	}
-	for i := len(l.sample.Asked.Answered); i < len(s.Asked.Answered); i++ {
-		l.remark(report.Spoken(s.Asked.Answered[:i+1], l.plan.Goaway))
+	for _, server := range s.Asked.Answered {
+		l.sayOnce(report.Spoken(server, l.plan.Goaway))
 	}
 }
 
@@ -296,7 +297,7 @@ func (l *loop) dispatch(events ...stop.Event) {
 		if before == stop.Holding && l.machine.State() != stop.Holding {
 			l.sampler.SlowDown() // the rest of the samples are for the report
 			if l.machine.State() == stop.Stopping {
-				l.writeTermlog((*report.Stop).Conclusion)
+				l.writeTermlog(l.stopReport().Conclusion())
 			}
 		}
 	}

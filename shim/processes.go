@@ -127,7 +127,7 @@ func (l *loop) sendStep(s sig.Signal) {
 			l.log(Warn, "no process handles %v, as far as is known: the orchestrator's signal follows", s)
 		}
 		if !l.stopSent && len(targets) > 0 { // it may end with the command
-			l.reportStop((*report.Stop).Conclusion)
+			l.reportStop(l.stopReport().Conclusion()...)
 		}
 	}
 	at, sent := l.host.Ticks(), false
@@ -262,7 +262,7 @@ func (l *loop) forward(s sig.Signal) {
 	case found && server.Handled.Has(s):
 		l.host.KillDescendant(server.PID, server.Start, s)
 	default:
-		l.warnOnce(s, "%v is not passed on: the command does not handle it, and would end; "+
+		l.warnOnce("%v is not passed on: the command does not handle it, and would end; "+
 			"--rewrite=%[1]v:%[1]v (LAMEDUCK_REWRITE) passes it on all the same", s)
 	}
 }

@@ -130,7 +130,7 @@ func (l *loop) serveToEnd(early []sig.Signal) (code int) {
 	l.serve()
 	record := l.machine.Record()
 	if record.TriggeredAt.IsZero() {
-		l.remark(l.stopReport().Unreported(), true) // who needed more time
+		l.sayOnce(l.stopReport().Unreported(), true) // who needed more time
 	}
 	return l.plan.ExitCode(record.ExitStatus(), !record.SignaledAt().IsZero())
 }
@@ -189,7 +189,7 @@ func (l *loop) logWarnings() {
 // warnOfPlan logs the warnings of the plan that were not logged so far.
 func (l *loop) warnOfPlan() {
 	for _, warning := range l.plan.Warnings {
-		l.warnOnce(warning, "%s", warning)
+		l.sayOnce(warning, true)
 	}
 }
 

@@ -50,7 +50,7 @@ var walls = tables.Rows(`
 	shim/internal/tcp             | pure: hash/maphash net/netip slices time
 	shim/internal/termlog         | quote unix
 	shim/internal/traffic         | pure: cmp net/netip slices time ledger stop tcp
-	shim/internal/watch           | cost observe plan proc report sig sigcatch stderr stop termlog traffic unix
+	shim/internal/watch           | cost observe plan proc report sig sigcatch stderr termlog traffic unix
 	# For tests only.
 	shim/internal/e2e/box         | github.com/creack/pty namespaces proc sig tables testutil testutil/netns unix
 	shim/internal/testutil        | testutil/netns unix

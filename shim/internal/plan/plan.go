@@ -113,12 +113,10 @@ func New(c *Config, at Place) (*Plan, error) {
 		p.Letgo.Goaway = append(p.Letgo.Goaway, letgo.Auto)
 	}
 	p.ExitCodes = slices.Concat(c.ExitCodes, at.Server.Exit)
-	if err := p.signals(); err != nil {
-		return nil, err
-	}
+	err := p.signals()
 	p.GraceCaveat = p.graceCaveat()
 	p.Warnings = p.warnings()
-	if err := cmp.Or(c.contradiction(), p.misfit(), p.tell()); err != nil {
+	if err := cmp.Or(err, c.contradiction(), p.misfit(), p.tell()); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -131,6 +129,7 @@ func New(c *Config, at Place) (*Plan, error) {
 // configuration names them: no init passes them on, and they end a C program.
 func (p *Plan) signals() error {
 	s := &p.Stop
+	s.Preset = p.Server.Schedule
 	for _, r := range p.Rewrites {
 		if why := p.Uncatchable(r.From); why != "" {
 			return fault("rewrite", why,
@@ -147,7 +146,6 @@ func (p *Plan) signals() error {
 		}
 	}
 	s.StopSignals = sig.SetOf(p.StopSignals...).With(sig.TERM) | sig.SetOf(p.Server.StopSignals...)
-	s.Preset = p.Server.Schedule
 	to, _ := s.Rewrites.Of(sig.TERM)
 	if to != 0 && to != sig.INT && p.Uncatchable(to) == "" {
 		s.StopSignals = s.StopSignals.With(to)
@@ -163,9 +161,12 @@ func (p *Plan) signals() error {
 
 // Starts returns the signals that begin a stop, TERM first.
 func (p *Plan) Starts() (list []sig.Signal) {
-	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
-	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
-		if to, _ := p.Stop.Rewrites.Of(s); to != 0 {
+	for s := range p.Stop.StopSignals.All {
+		switch to, _ := p.Stop.Rewrites.Of(s); {
+		case to == 0:
+		case s == sig.TERM:
+			list = slices.Insert(list, 0, s)
+		default:
 			list = append(list, s)
 		}
 	}

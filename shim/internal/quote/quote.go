@@ -83,12 +83,12 @@ func JSON(encoded []byte) string {
 // "2.83 s", "0.125 s".
 func InWords(format string, args ...any) string {
 	for i, arg := range args {
-		d, isDuration := arg.(time.Duration)
-		if d > time.Second {
-			d = d.Round(10 * time.Millisecond)
-		}
-		if isDuration {
-			args[i] = fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
+		if d, isDuration := arg.(time.Duration); isDuration {
+			unit := time.Millisecond
+			if d > time.Second {
+				unit *= 10
+			}
+			args[i] = fmt.Sprintf("%v s", d.Round(unit).Seconds())
 		}
 	}
 	return fmt.Sprintf(format, args...)

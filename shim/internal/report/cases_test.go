@@ -154,8 +154,8 @@ func probes(text string) traffic.Pattern {
 
 // newCost returns what the end of a server cost that died of TERM while its balancer went on.
 func newCost() *Cost {
-	c := &Cost{Grace: 30 * time.Second}
-	c.Now, c.TERM, c.Limit, c.QuietFor, c.Ceiling = at(7.4), trigger, 29*time.Second, 4*time.Second, 19*time.Second
+	c := &Cost{Plan: newStop().Plan, Now: at(7.4), TERM: trigger}
+	c.Stop.Gate.Ceiling = 19 * time.Second
 	c.Ends = []*cost.End{{Port: 8080, At: at(0.1), Cut: 3}}
 	c.Refused, c.LastRefused, c.PerSecond = 41, at(3.4), []int{15, 13, 10, 3}
 	c.Before = traffic.Sample{LastOther: at(0.05), LastByte: at(0.06), InUse: 3}

@@ -14,21 +14,20 @@ import (
 // was traffic. --wait-gone, --wait-url and --on-stop come before traffic that had been silent for
 // long enough.
 func (s *Stop) prolonged() (words string, by traffic.Cause) {
-	floor, held := s.Stop.Gate.Floor, s.after(s.endedAt())
-	if held <= floor || s.Ended == stop.NoProgress {
+	gate, o, held := &s.Stop.Gate, &s.InHold, s.held()
+	if held <= gate.Floor || s.Ended == stop.NoProgress {
 		return "", by
 	}
-	c := &s.InHold.Cause
-	required := floor // for the traffic
-	if s.Stop.Gate.Adaptive() {
-		required = max(floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
+	c := &o.Cause
+	required := gate.Floor // for the traffic
+	if gate.Adaptive() {
+		required = max(gate.Floor, s.Traffic.QuietFor, s.after(c.At)+s.Traffic.QuietFor)
 	}
 	otherLasted := held >= required+time.Second // samples are up to a second apart
-	onStopUntil := s.OnStopUntil
-	if s.Stop.Gate.OnStop && s.Ended == "" {
-		onStopUntil = cmp.Or(onStopUntil, s.Now)
-	}
-	onStopLasted := s.endedAt().Sub(onStopUntil).Abs() < time.Second
+
+	// Both ended at once, or go on.
+	onStopLasted := gate.OnStop && s.EndedAt.Sub(s.OnStopUntil).Abs() < time.Second
+
 	var others phrases // which it waited for
 	for _, path := range s.WaitGone {
 		others = append(others, pathWord(path))
@@ -37,19 +36,19 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		others = append(others, pathWord(s.WaitURL.URL))
 	}
 	switch {
-	case s.InHold.URLState != "":
-		words = InWords("%s, which %s", others[len(others)-1], s.InHold.URLState)
-	case len(s.InHold.PathsPresent) > 0:
-		words = pathWord(s.InHold.PathsPresent[0])
+	case o.URLState != "":
+		words = InWords("%s, which %s", others[len(others)-1], o.URLState)
+	case len(o.PathsPresent) > 0:
+		words = pathWord(o.PathsPresent[0])
 	case otherLasted && onStopLasted:
-		words = InWords("--on-stop, which ran until +%s", s.when(onStopUntil))
+		words = InWords("--on-stop, which ran until +%s", s.when(cmp.Or(s.OnStopUntil, s.Now)))
 	case otherLasted && len(others) > 0:
 		words = quote.Cut(strings.Join(others, " or "), 500)
-	case required == floor || c.Kind == traffic.NoCause,
+	case required == gate.Floor || c.Kind == traffic.NoCause,
 		c.Kind == traffic.Probe && s.Traffic.Probes == traffic.IgnoreProbes: // until it was recognized
-	case s.InHold.Observer == Datagrams:
+	case o.Observer == Datagrams:
 		return InWords("datagrams until +%s", s.when(c.At)), *c
-	case s.InHold.sees():
+	case o.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {
 			sentence = "bytes %[2]s, never answered, until +%[1]s"
@@ -59,8 +58,8 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	return words, by
 }
 
-// endedAt returns the time at which the hold ended, or now.
-func (s *Stop) endedAt() time.Time { return cmp.Or(s.EndedAt, s.Now) }
+// held returns how long the hold was, or is by now.
+func (s *Stop) held() time.Duration { return s.after(cmp.Or(s.EndedAt, s.Now)) }
 
 // origin returns the peer and the local port of a cause in words, as far as they are known.
 func origin(c *traffic.Cause) string {

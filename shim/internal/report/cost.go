@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // Cost is what a stop has cost that others carry out, as far as it has come: the report of lameduck watch.
 type Cost struct {
+	*plan.Plan // of a hold until quiet
 	cost.Result
-	Now      time.Time     // up to when the stop is followed
-	TERM     time.Time     // when TERM said that it has begun; zero: not at all, or not yet
-	Limit    time.Duration // how long it is followed
-	QuietFor time.Duration // for how long nobody is refused if it is over
-	Ceiling  time.Duration // of a hold until quiet
+	Now  time.Time // up to when the stop is followed
+	TERM time.Time // when TERM said that it has begun; zero: not at all, or not yet
 
-	Accepted int // connections in the minute before the stop began
-
-	Grace        time.Duration
-	GraceAssumed bool
-	Source       string // the source if it does not show requests in flight; ""
-	Deaf         bool   // the server is PID 1, and the kernel keeps TERM from it for lack of a handler
+	Accepted int    // connections in the minute before the stop began
+	Source   string // the source if it does not show requests in flight; ""
+	Deaf     bool   // the server is PID 1, and the kernel keeps TERM from it for lack of a handler
 }
+
+// Limit returns how long a stop is followed.
+func (c *Cost) Limit() time.Duration { return c.Stop.Grace - stop.ReportMargin }
 
 // Deaf is what Cost.Deaf means.
 const Deaf = "the server is PID 1 and has no handler for TERM: KILL ends its stops"
@@ -56,7 +56,7 @@ func (c *Cost) Ended() (at time.Time) {
 // A stop that began unseen has to have cost something.
 func (c *Cost) KeepsOn() bool {
 	requests, _ := c.Cut()
-	end := c.Ended()
+	end, quiet := c.Ended(), c.Traffic.QuietFor
 	alone := end.Sub(c.Before.LastOther)
 	switch {
 	case c.FromTERM():
@@ -64,8 +64,8 @@ func (c *Cost) KeepsOn() bool {
 	case requests+c.Refused == 0:
 		return false
 	}
-	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < c.QuietFor/2 && c.LastRefused.Sub(end) < c.QuietFor/2
-	return toTheEnd && alone >= c.QuietFor
+	toTheEnd := c.Before.InUse > 0 && end.Sub(c.Before.LastUse) < quiet/2 && c.LastRefused.Sub(end) < quiet/2
+	return toTheEnd && alone >= quiet
 }
 
 // Needed returns what would have been enough: how long a hold until quiet would have lasted, and the shortest
@@ -80,7 +80,7 @@ func (c *Cost) Needed() (hold, delay time.Duration, isKnown bool) {
 	}
 	last := max(c.Before.LastByte.Sub(began), lastUse, 0)
 	isKnown = len(c.Ends) > 0 && !c.KeepsOn() && (c.FromTERM() || c.Refused > 0)
-	return min(last+c.QuietFor, c.Ceiling), delay, isKnown
+	return min(last+c.Traffic.QuietFor, c.Stop.Gate.Ceiling), delay, isKnown
 }
 
 // Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
@@ -89,48 +89,51 @@ func (c *Cost) Lines() []string {
 	lines := phrases{c.course() + ": " + c.losses()}
 	switch hold, delay, isKnown := c.Needed(); {
 	case c.KeepsOn():
-		lines.add(true, "clients that keep their connections used %s to the end: "+
+		lines.say("clients that keep their connections used %s to the end: "+
 			"no delay is enough for them; see --close-idle", counted(c.Before.InUse, "connection"))
 	case !isKnown:
 	case !c.FromTERM():
-		lines.add(true, "a hold until quiet would have ended %s later; %s more than it waits now",
+		lines.say("a hold until quiet would have ended %s later; %s more than it waits now",
 			seconds(hold), c.needs(delay))
 	default:
-		lasted := "a hold until quiet would have lasted %s"
-		if hold == c.Ceiling {
-			lasted = "a hold until quiet would have lasted to its ceiling, %s"
+		enough := "a hold until quiet would have lasted "
+		if hold == c.Stop.Gate.Ceiling {
+			enough += "to its ceiling, "
 		}
-		enough := InWords(lasted, ofGrace(seconds(hold), c.Grace, c.GraceAssumed))
+		enough += ofGrace(seconds(hold), c.Plan)
 		if delay > 0 {
 			enough += "; " + c.needs(delay)
 		}
 		lines = append(lines, enough)
 	}
-	lines.put(c.Deaf, Deaf)
-	if len(c.Ends) > 1 || len(c.Listening) > 0 {
+	lines.add(c.Deaf, Deaf)
+	if len(c.Ends)+len(c.Listening) > 1 {
 		for _, e := range c.Ends {
-			lines.add(true, "port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
+			lines.say("port %d ended at +%s: %s", e.Port, c.when(e.At), c.cut(e.Cut, e.Streams))
 		}
 	}
-	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, "still listening: %s", PortList(c.Listening))
+	if len(c.Ends) > 0 {
+		lines.about(PortList(c.Listening), "still listening: %s")
+	}
 	return lines
 }
 
 // course returns how the stop went, up to the server's end.
 func (c *Cost) course() string {
 	what := "the server's end"
+	serves := "TERM, and the server still serves after " + c.when(c.Now)
 	switch n := len(c.Ends); {
 	case n+len(c.Listening) == 0:
 		return "TERM, and nothing listens"
-	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit:
-		return InWords("TERM, and the server still serves after %s, until KILL at %s", c.when(c.Now), c.Grace)
+	case n == 0 && c.Now.Sub(c.TERM) >= c.Limit():
+		return serves + InWords(", until KILL at %s", c.Stop.Grace)
 	case n == 0:
-		return InWords("TERM, and the server still serves after %s", c.when(c.Now))
+		return serves
 	case n > 1:
 		what = InWords("the end of %d ports", n)
 	}
 	if c.FromTERM() {
-		what = InWords("TERM, then after %s %s", c.when(c.Ended()), what)
+		what = "TERM, then after " + c.when(c.Ended()) + " " + what
 	}
 	return what
 }
@@ -141,9 +144,9 @@ func (c *Cost) losses() string {
 	p.count(min(c.Streams, c.Open), "stream", "%s still open")
 	switch {
 	case c.Uncounted != nil:
-		p.add(true, "refused connections cannot be counted: %v", c.Uncounted)
+		p.say("refused connections cannot be counted: %v", c.Uncounted)
 	case c.Refused == 0:
-		p.put(true, "no connection refused")
+		p.say("no connection refused")
 	default:
 		refused, until := counted(c.Refused, "connection"), c.when(c.LastRefused)
 		if c.AtMost {
@@ -152,7 +155,7 @@ func (c *Cost) losses() string {
 		if c.refusedToTheEnd() {
 			until += " or later"
 		}
-		p.add(true, "%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
+		p.say("%s refused until +%s %s", refused, until, Sparkline(c.PerSecond))
 	}
 	p.count(c.OfProbes, "health probe", "%s refused")
 	return strings.Join(p, ", and ")
@@ -160,7 +163,7 @@ func (c *Cost) losses() string {
 
 // refusedToTheEnd reports whether somebody was refused so lately that others will probably follow.
 func (c *Cost) refusedToTheEnd() bool {
-	return c.Now.Sub(c.LastRefused) < c.QuietFor/2
+	return c.Now.Sub(c.LastRefused) < c.Traffic.QuietFor/2
 }
 
 // needs says how long a fixed delay has to be: a bound if the last reset may not be the last, or no client's.
@@ -180,14 +183,13 @@ func (c *Cost) cut(requests, streams int) string {
 	if c.Source != "" {
 		return InWords("requests in flight are not known (source: %s)", c.Source)
 	}
-	more := ""
-	if c.CutAtLeast {
-		more = ", perhaps more"
-	}
 	p := phrases{}
-	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut%s", more)
-	p.addCut(requests, "request in flight", "requests in flight", more)
-	p.addCut(streams, "stream", "streams", "")
+	p.add(requests == 0 && (streams == 0 || c.CutAtLeast), "no request was cut")
+	p.countCut(requests, "request in flight", "requests in flight")
+	if c.CutAtLeast {
+		p[0] += ", perhaps more"
+	}
+	p.countCut(streams, "stream", "streams")
 	return strings.Join(p, ", and ")
 }
 
@@ -223,8 +225,8 @@ func (c *Cost) figures() Fields {
 		"held_would_ms", Known(isKnown && fromTERM, hold.Milliseconds()),
 		"needed_delay_ms", Known(isKnown && fromTERM, delay.Milliseconds()),
 		"further_delay_ms", Known(isKnown && !fromTERM, delay.Milliseconds()),
-		"grace_ms", c.Grace.Milliseconds(),
-		"grace_assumed", c.GraceAssumed,
+		"grace_ms", c.Stop.Grace.Milliseconds(),
+		"grace_assumed", c.AssumedFrom != "",
 		"ended", ended,
 		"listening", append([]uint16{}, c.Listening...),
 	}

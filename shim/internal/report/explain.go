@@ -55,7 +55,17 @@ func (s *Stop) explainHook(e *phrases) {
 func (s *Stop) explainRun(e *phrases) {
 	e.add(len(s.Command) > 0, "runs %s", quote.Words(s.Command))
 	e.add(s.AliveFile != "", "keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(s.AliveFile))
-	s.explainHealth(e)
+	if s.Health != nil {
+		answer := "answers health checks on %v with 200; %s"
+		if s.Health.Target.Port() != 0 {
+			answer = "passes health checks through, %v, which do not count as traffic; %s"
+		}
+		e.say(answer, s.Health, [...]string{
+			check.Pass:  "also during a stop",
+			check.Fail:  "from the first stop signal on they get 503",
+			check.Close: "from the first stop signal on they are refused",
+		}[s.HealthDuring])
+	}
 	for _, r := range s.Rewrites {
 		e.add(r.To == 0, "drops %v", r.From)
 		e.add(r.To != 0, "sends %v where %v arrives", r.To, r.From)
@@ -77,22 +87,6 @@ func (s *Stop) explainRun(e *phrases) {
 	}
 }
 
-// explainHealth explains the health listener.
-func (s *Stop) explainHealth(e *phrases) {
-	if s.Health == nil {
-		return
-	}
-	answer := "answers health checks on %v with 200; %s"
-	if s.Health.Target.Port() != 0 {
-		answer = "passes health checks through, %v, which do not count as traffic; %s"
-	}
-	e.say(answer, s.Health, [...]string{
-		check.Pass:  "also during a stop",
-		check.Fail:  "from the first stop signal on they get 503",
-		check.Close: "from the first stop signal on they are refused",
-	}[s.HealthDuring])
-}
-
 // explainPreset explains --preset.
 func (s *Stop) explainPreset(e *phrases) {
 	known, name := s.Server, s.Preset
@@ -106,7 +100,7 @@ func (s *Stop) explainPreset(e *phrases) {
 		name = "auto, probably " + known.Name
 	}
 	e.say("preset %s, stopped by %s: %s", name, known.Schedule, known.Says)
-	e.add(known.Caveat != "", "  caveat: %s", known.Caveat)
+	e.about(known.Caveat, "  caveat: %s")
 }
 
 // explainStop explains the course of a stop.
@@ -137,7 +131,7 @@ func (s *Stop) explainStop(e *phrases) {
 		return
 	}
 	s.explainWork(e)
-	e.say("  does not send KILL; the orchestrator does, at %s", graceInWords(s.Stop.Grace, s.AssumedFrom != ""))
+	e.say("  does not send KILL; the orchestrator does, at %s", graceInWords(s.Plan))
 }
 
 // explainKill explains when KILL is sent, unless that is after forever, and reports whether lameduck sends it.
@@ -174,15 +168,15 @@ func (s *Stop) explainHold(e *phrases, begin, endsEarly string) {
 	e.say("  %s", endsEarly)
 	e.add(condition != "" && s.Probes == traffic.IgnoreProbesPatiently,
 		"  what looks like a health probe is left out once all other traffic has been silent for %s", silence)
-	e.put(s.CloseIdle, "  when no new connection has come for a second: "+
+	e.add(s.CloseIdle, "  when no new connection has come for a second: "+
 		"closes the clients' kept connections while they are idle")
 	var where phrases
 	isAuto := func(port uint16) bool { return port == letgo.Auto }
-	where.put(slices.ContainsFunc(s.Letgo.Goaway, isAuto), "alone")
 	named := slices.DeleteFunc(slices.Clone(s.Letgo.Goaway), isAuto)
-	where.add(len(named) > 0, "on port %s", PortList(named))
-	e.add(len(where) > 0, "  asks the server of each kept connection what it speaks, and sends its clients "+
-		"GOAWAY when no new connection has come for a second, where that is HTTP/2 %s", strings.Join(where, " or "))
+	where.add(len(named) < len(s.Letgo.Goaway), "alone")
+	where.about(PortList(named), "on port %s")
+	e.about(strings.Join(where, " or "), "  asks the server of each kept connection what it speaks, and sends its "+
+		"clients GOAWAY when no new connection has come for a second, where that is HTTP/2 %s")
 	longest := traffic.KeptFor * silence
 	e.add(s.Until == stop.Quiet && longest < s.Stop.Gate.MaxHold(),
 		"  clients that keep their connections prolong the hold to %s after the last new connection", longest)
@@ -207,5 +201,5 @@ func (s *Stop) explainGrace(e *phrases) {
 	if s.AssumedFrom != "" {
 		text += InWords("; %s is assumed: give --grace-period", s.Stop.Grace)
 	}
-	e.put(true, text)
+	e.say("%s", text)
 }

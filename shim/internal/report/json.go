@@ -45,7 +45,7 @@ func (s *Stop) Figures() Fields {
 	o := &s.InHold
 	sees := o.sees()
 	closes, notifies := sees && s.Letgo.CloseIdle, sees && len(s.Letgo.Goaway) > 0
-	hasExited, signal := !s.ExitedAt.IsZero(), s.Exit.Signal
+	signal := s.Exit.Signal
 	sent := []Fields{}
 	for _, one := range s.Sent {
 		sent = append(sent, Fields{"signal", one.Signal.String(), "at_ms", s.ms(one.At)})
@@ -54,13 +54,13 @@ func (s *Stop) Figures() Fields {
 	waited, atWork := s.workers()
 	return Fields{
 		"trigger", s.trigger(), // a signal, or "hold"
-		"held_ms", s.ms(s.endedAt()),
+		"held_ms", s.held().Milliseconds(),
 		"ended", OrNull(string(s.Ended)),
 		"floor_ms", s.Stop.Gate.Floor.Milliseconds(),
 		"ceiling_ms", s.Stop.Gate.MaxHold().Milliseconds(),
 		"accepted", Known(sees, o.Accepted),
-		"last_new_ms", Known(sees && s.after(o.LastNew) > 0, s.ms(o.LastNew)),
-		"last_byte_ms", Known((sees || o.Observer == Datagrams) && s.after(o.LastByte) > 0, s.ms(o.LastByte)),
+		"last_new_ms", Known(s.after(o.LastNew) > 0, s.ms(o.LastNew)),
+		"last_byte_ms", Known(s.after(o.LastByte) > 0, s.ms(o.LastByte)),
 		"open", Known(sees, o.Open),
 		"in_flight", Known(sees, s.inFlight()),
 		"streams", Known(sees, o.Streams), // at the end of the hold, as all before
@@ -72,8 +72,8 @@ func (s *Stop) Figures() Fields {
 		"new_ports", Known(sees, append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)),
 		"sent", sent,
 		"lull", Known(s.Lull.Sought, s.Lull.Found), // the first signal was sent without a request in flight
-		"exit_code", Known(hasExited && signal == 0, s.Exit.Code),
-		"exit_signal", Known(hasExited && signal != 0, signal.String()),
+		"exit_code", Known(!s.ExitedAt.IsZero() && signal == 0, s.Exit.Code),
+		"exit_signal", Known(signal != 0, signal.String()),
 		"waited_for", s.inFigures(waited), // processes that the command left behind, at work
 		"left", s.inFigures(atWork), // those that had not ended
 		"grace_used_ms", s.ms(s.Now),

@@ -64,29 +64,30 @@ type Worker struct {
 }
 
 // Announcement returns the line for the trigger: what will happen.
-func (s *Stop) Announcement() []string {
-	course, holds := s.hold(string(s.Stop.Gate.Until)), s.Stop.Gate.Holds()
+func (s *Stop) Announcement() string {
+	gate := &s.Stop.Gate
+	course, holds := s.hold(string(gate.Until)), gate.Holds()
 	if len(s.Steps) > 0 {
-		course = InWords("%s, then %v", course, s.Steps)
+		course += ", then " + s.Steps.String()
 	}
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
 	p.add(holds, "holding %s", course)
 	p.add(!holds, "no hold; now %v", s.Steps)
-	p.put(s.Hook, "TERM ends the wait")
+	p.add(s.Hook, "TERM ends the wait")
 	p.add(holds && !s.Hook, "a second %v ends the wait", s.Trigger)
 	p.add(s.KillAfter > 0, "KILL %s after the first signal", s.KillAfter)
-	p.put(s.GraceCaveat != "", s.GraceCaveat)
-	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && s.Stop.Gate.Conditional(),
+	p.about(s.GraceCaveat, "%s")
+	p.add(s.GraceCaveat == "" && s.AssumedFrom != "" && gate.Conditional(),
 		"grace period assumed: %s, as in %s", s.Stop.Grace, s.AssumedFrom)
-	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
+	return s.trigger() + ": " + strings.Join(p, "; ")
 }
 
 // hold returns the hold in words: "2 s", "up to 19 s until quiet". The condition is that of the
 // traffic, in words.
 func (s *Stop) hold(condition string) string {
 	until := phrases{}
-	until.put(condition != "", condition)
+	until.about(condition, "%s")
 	for _, path := range s.WaitGone {
 		until.say("%s is gone", pathWord(path))
 	}
@@ -94,7 +95,7 @@ func (s *Stop) hold(condition string) string {
 		until.say("%s answers 200", s.WaitURL.URL)
 	}
 	gate := &s.Stop.Gate
-	until.put(gate.OnStop, "--on-stop has ended")
+	until.add(gate.OnStop, "--on-stop has ended")
 	switch text := strings.Join(until, " and "); {
 	case text == "":
 		return InWords("%s", gate.Floor)
@@ -114,13 +115,13 @@ func (s *Stop) Conclusion() []string {
 	after := s.afterExit()
 	outcome := strings.Join(append(course, after...), ", ")
 	if len(after) > 0 || s.Hook && len(s.Sent)+s.Refused > 0 {
-		outcome = InWords(atTime, outcome, s.when(s.Now))
+		outcome = s.atNow(outcome)
 	}
 	if hasExited || s.Hook {
-		outcome = ofGrace(outcome, s.Stop.Grace, s.AssumedFrom != "")
+		outcome = ofGrace(outcome, s.Plan)
 	}
-	if risk := s.atRisk(); len(risk) > 0 {
-		outcome = strings.Join(risk, ", ") + ": " + outcome
+	if risk := s.atRisk(); risk != "" {
+		outcome = risk + ": " + outcome
 	}
 	if s.InHold.sees() {
 		outcome += "; " + strings.Join(s.arrivals(), "; ")
@@ -129,15 +130,15 @@ func (s *Stop) Conclusion() []string {
 }
 
 // Continuation returns the line for a hold that goes on: for whom.
-func (s *Stop) Continuation() []string {
-	line := s.trigger() + ": " + InWords(atTime, stillHolding, s.when(s.Now))
-	if risk := s.atRisk(); len(risk) > 0 {
-		line += ": " + strings.Join(risk, ", ")
+func (s *Stop) Continuation() string {
+	line := s.trigger() + ": " + s.atNow(stillHolding)
+	if risk := s.atRisk(); risk != "" {
+		line += ": " + risk
 	}
 	if cause, _ := s.prolonged(); cause != "" {
 		line += "; " + InWords(heldBy, cause)
 	}
-	return []string{line}
+	return line
 }
 
 // Late returns the lines for one second before the end of the grace period, if the command
@@ -150,11 +151,11 @@ func (s *Stop) Late() []string {
 	case s.Hook:
 		what = "PID 1 still runs"
 	case len(atWork) > 0:
-		what = InWords("%s, and %s is still at work", s.exit(), Workers(atWork))
+		what = s.exit() + ", and " + Workers(atWork) + " is still at work"
 	case !s.ExitedAt.IsZero():
-		what = InWords("%s, and its descendants still run", s.exit())
+		what = s.exit() + ", and its descendants still run"
 	}
-	outcome := ofGrace(InWords(atTime, what, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "")
+	outcome := ofGrace(s.atNow(what), s.Plan)
 	if s.Latest.sees() {
 		outcome = InWords("%s, %d in flight", outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
@@ -167,10 +168,9 @@ func (s *Stop) Late() []string {
 // lines returns the trigger and the outcome, what kept the hold up, and the suggestion.
 func (s *Stop) lines(outcome string) []string {
 	cause, _ := s.prolonged()
-	suggestion := s.suggestion()
 	lines := phrases{s.trigger() + ": " + outcome}
-	lines.add(cause != "", heldBy, cause)
-	lines.add(suggestion != "", "suggestion: %s", suggestion)
+	lines.about(cause, heldBy)
+	lines.about(s.suggestion(), "suggestion: %s")
 	return lines
 }
 
@@ -184,37 +184,39 @@ func (s *Stop) trigger() string {
 
 // atRisk returns what the stop signal may have cut, and what could not be seen. A request
 // that the hold has given up on is not in flight.
-func (s *Stop) atRisk() (p phrases) {
-	o := &s.InHold
-	datagrams := o.Observer == Datagrams
+func (s *Stop) atRisk() string {
+	p, o := phrases{}, &s.InHold
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
 		unknown := inFlight == 0 && o.Observer == ProcNet && o.Open > 0
 		p.count(inFlight, "request", "%s in flight")
 		p.add(unknown, "in flight unknown")
 		cut := s.cutStreams()
-		p.addCut(cut, "stream", "streams", "")
+		p.countCut(cut, "stream", "streams")
 		p.count(o.Streams-cut, "stream", "%s open")
 		p.add(inFlight+silent+o.Streams == 0 && !unknown, "nothing in flight")
-		p.count(silent, "request", "%s given up, silent for %s", s.Traffic.MaxSilence)
+		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"), s.Traffic.MaxSilence)
 		if o.InUse == 0 {
 			p.count(o.Open, "connection", "%s open")
 		} else if o.InUse > o.Streams {
 			p.count(o.InUse, "connection", "%s in use")
 		}
 	}
-	p.add(datagrams, "UDP on %s", PortList(o.UDPPorts))
-	p.add(len(o.UDPPorts) > 0 && !datagrams, "UDP on %s cannot be seen", PortList(o.UDPPorts))
+	udp := "UDP on %s cannot be seen"
+	if o.Observer == Datagrams {
+		udp = "UDP on %s"
+	}
+	p.about(PortList(o.UDPPorts), udp)
 	p.add(!o.sees() && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
 	p.add(o.Observer == NoSource, "the traffic could not be seen")
-	return p
+	return strings.Join(p, ", ")
 }
 
 // cutStreams returns how many of the streams at the end of the hold the command's end has cut: a command that a
 // signal ends, or that ends at once, finishes none that are left. The latest sample may show what was left,
 // or what is after the end.
 func (s *Stop) cutStreams() int {
-	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < 100*time.Millisecond
+	atOnce := !s.ExitedAt.IsZero() && len(s.Sent) > 0 && s.ExitedAt.Sub(s.Sent[0].At) < soon
 	switch latest := &s.Latest; {
 	case s.Exit.Signal == 0 && !atOnce, latest.sees() && s.ExitedAt.Sub(latest.ServedAt) > 2*time.Second:
 		return 0
@@ -238,12 +240,12 @@ func (s *Stop) inFlight() int {
 func (s *Stop) course() (p phrases) {
 	var signals phrases
 	for i, sent := range s.Sent {
-		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
+		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < soon
 		name := sent.Signal.String()
 		if i == 0 && len(s.SentTo) > 0 {
-			name = InWords("%s to %s", name, Workers(s.SentTo))
+			name += " to " + Workers(s.SentTo)
 		}
-		signals.put(atEnd, name)
+		signals.add(atEnd, "%s", name)
 		signals.add(!atEnd, atTime, name, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
@@ -251,13 +253,13 @@ func (s *Stop) course() (p phrases) {
 		why = "somebody else told the command"
 	}
 	if s.Lull.Found {
-		why = InWords("%s, at a lull", why)
+		why += ", at a lull"
 	}
 	holds := s.Stop.Gate.Holds()
 	p.add(s.Told != 0, "sent %s at the start", s.Told)
 	p.add(!holds, "no hold")
 	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
-	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
+	p.about(strings.Join(signals, ", "), sentSignals)
 	p.count(s.Refused, "signal", "%s refused by the kernel")
 	return p
 }
@@ -274,17 +276,15 @@ func (s *Stop) exit() string {
 	case signal == sig.KILL:
 		by = "killed by"
 	}
-	return InWords("%s %v (%d)", by, signal, 128+int(signal))
+	return InWords("%s %v (%d)", by, signal, s.ExitStatus())
 }
 
 // ofGrace adds the grace period to an outcome.
-func ofGrace(outcome string, grace time.Duration, isAssumed bool) string {
-	return InWords("%s of %s", outcome, graceInWords(grace, isAssumed))
-}
+func ofGrace(outcome string, p *plan.Plan) string { return outcome + " of " + graceInWords(p) }
 
-func graceInWords(grace time.Duration, isAssumed bool) string {
-	text := InWords("%s", grace)
-	if isAssumed {
+func graceInWords(p *plan.Plan) string {
+	text := InWords("%s", p.Stop.Grace)
+	if p.AssumedFrom != "" {
 		text += " (assumed)"
 	}
 	return text
@@ -293,7 +293,7 @@ func graceInWords(grace time.Duration, isAssumed bool) string {
 // arrivals returns the connections since the trigger, what did not count, and the source of
 // these figures if it is not the best one.
 func (s *Stop) arrivals() (p phrases) {
-	o := &s.InHold
+	o, a := &s.InHold, &s.InHold.Asked
 	came := o.LastNew.After(s.TriggeredAt)
 	number := o.Accepted
 	if came {
@@ -301,13 +301,13 @@ func (s *Stop) arrivals() (p phrases) {
 	}
 	text := counted(number, "new connection")
 	if o.More || number > o.Accepted {
-		text = InWords("at least %s", text)
+		text = "at least " + text
 	}
 	if o.Accepted > 0 {
 		text += " " + Sparkline(o.PerSecond)
 	}
 	if came {
-		text = InWords("%s, the last at +%s", text, s.when(o.LastNew))
+		text += ", the last at +" + s.when(o.LastNew)
 	}
 	var kinds phrases
 	kinds.add(o.LeftOut.Bare > 0, "%d without a byte", o.LeftOut.Bare)
@@ -315,16 +315,16 @@ func (s *Stop) arrivals() (p phrases) {
 		kinds.add(c.LeftOut, "%s of %v every %s", counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
 	var asked phrases
-	asked.count(o.Asked.Closed, "kept connection", "%s closed while idle")
-	asked.add(o.Asked.Notified > 0, "GOAWAY sent on %s to port %s", counted(o.Asked.Notified, "connection"),
-		PortList(o.Asked.GoawayPorts))
-	asked.add(o.Asked.CameBack > 0, "%d came back", o.Asked.CameBack)
-	asked.add(o.Asked.InPod > 0 && o.Asked.Notified > 0,
-		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", o.Asked.InPod)
-	asked.put(hindrances[o.Asked.Hindrance] != "", "no kept connection closed: "+hindrances[o.Asked.Hindrance])
+	asked.count(a.Closed, "kept connection", "%s closed while idle")
+	asked.add(a.Notified > 0, "GOAWAY sent on %s to port %s",
+		counted(a.Notified, "connection"), PortList(a.GoawayPorts))
+	asked.add(a.CameBack > 0, "%d came back", a.CameBack)
+	asked.add(a.InPod > 0 && a.Notified > 0,
+		"%d from loopback: a proxy in the pod, whose own clients GOAWAY does not reach", a.InPod)
+	asked.about(hindrances[a.Hindrance], "no kept connection closed: %s")
 	p = phrases{text}
-	p.put(len(asked) > 0, strings.Join(asked, ", "))
-	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
+	p.about(strings.Join(asked, ", "), "%s")
+	p.about(strings.Join(kinds, ", "), "not counted: %s")
 	p.add(o.Observer == ProcNet, "source: %s", o.Observer)
 	return p
 }
@@ -342,6 +342,9 @@ func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.SignaledAt())
 
 // when returns the time from the trigger to at in words.
 func (s *Stop) when(at time.Time) string { return seconds(s.after(at)) }
+
+// atNow adds the present moment to what has happened.
+func (s *Stop) atNow(what string) string { return InWords(atTime, what, s.when(s.Now)) }
 
 // seconds formats a measured time: "2.3 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

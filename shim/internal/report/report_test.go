@@ -44,11 +44,12 @@ func TestReport(t *testing.T) {
 		maps.DeleteFunc(figures, func(name string, value any) bool { return reflect.DeepEqual(value, first[name]) })
 		fmt.Fprintf(&b, "%s\n\n", Encode(figures))
 	}
+	one := func(line func(*Stop) string) func(*Stop) []string {
+		return func(s *Stop) []string { return []string{line(s)} }
+	}
 	lines := map[string]func(s *Stop) []string{
-		"begin": (*Stop).Announcement, "late": (*Stop).Late, "goes-on": (*Stop).Continuation, "end": (*Stop).Conclusion,
-		"unreported": func(s *Stop) []string {
-			return []string{s.Unreported()}
-		},
+		"begin": one((*Stop).Announcement), "late": (*Stop).Late, "goes-on": one((*Stop).Continuation),
+		"end": (*Stop).Conclusion, "unreported": one((*Stop).Unreported),
 	}
 	for _, cells := range tables.Rows(stops) {
 		s := newStop()

@@ -14,30 +14,26 @@ func InWords(format string, args ...any) string { return quote.InWords(format, a
 // phrases are parts of a line, or lines.
 type phrases []string
 
-// put adds a text if it applies.
-func (p *phrases) put(applies bool, text string) {
+// say adds a sentence with its arguments.
+func (p *phrases) say(sentence string, args ...any) { *p = append(*p, InWords(sentence, args...)) }
+
+// add says a sentence if it applies.
+func (p *phrases) add(applies bool, sentence string, args ...any) {
 	if applies {
-		*p = append(*p, text)
+		p.say(sentence, args...)
 	}
 }
 
-// add adds a sentence with its arguments if it applies.
-func (p *phrases) add(applies bool, sentence string, args ...any) {
-	p.put(applies, InWords(sentence, args...))
-}
+// about says a sentence about a text, unless that is empty.
+func (p *phrases) about(text, sentence string) { p.add(text != "", sentence, text) }
 
-// say adds a sentence with its arguments.
-func (p *phrases) say(sentence string, args ...any) { p.put(true, InWords(sentence, args...)) }
+// count says a sentence about a number of things, if there are any.
+func (p *phrases) count(n int, noun, sentence string) { p.add(n > 0, sentence, counted(n, noun)) }
 
-// count adds a sentence with a number of things, and further arguments, if there are any things.
-func (p *phrases) count(n int, noun, sentence string, args ...any) {
-	p.add(n > 0, sentence, append([]any{counted(n, noun)}, args...)...)
-}
-
-// addCut adds a number of things that were cut, if there are any.
-func (p *phrases) addCut(n int, one, many, more string) {
-	p.add(n == 1, "1 %s was cut%s", one, more)
-	p.add(n > 1, "%d %s were cut%s", n, many, more)
+// countCut says that a number of things was cut, if there are any.
+func (p *phrases) countCut(n int, one, many string) {
+	p.add(n == 1, "1 %s was cut", one)
+	p.add(n > 1, "%d %s were cut", n, many)
 }
 
 // Columns is the greatest width of a sparkline.

@@ -6,24 +6,20 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 )
 
-// Spoken returns what the last of servers has answered that were asked what they speak, and whether the
-// user has to know; "" for what another one at the same port has answered. The ports are those of --goaway.
-func Spoken(asked []letgo.Server, goaway []uint16) (text string, isWarning bool) {
-	before, y := asked[:len(asked)-1], &asked[len(asked)-1]
-	port := y.At.Port()
-	isNamed := slices.Contains(goaway, port)
-	isSame := func(other letgo.Server) bool { return other.At.Port() == port && other.Answer == y.Answer }
+// Spoken returns what a server has answered that was asked what it speaks, and whether the user has to know.
+// The ports are those of --goaway.
+func Spoken(y letgo.Server, goaway []uint16) (text string, isWarning bool) {
+	port := InWords("port %d ", y.At.Port())
 	switch {
-	case slices.ContainsFunc(before, isSame):
-		return "", false
 	case y.Relay:
-		return InWords("port %d is that of a proxy that copies the bytes of HTTP/2: its clients are sent no GOAWAY", port), true
+		return port + "is that of a proxy that copies the bytes of HTTP/2: its clients are sent no GOAWAY", true
 	case y.Moves() && y.HTTP1:
-		return InWords("port %d also speaks HTTP/1: clients that do so lose a request by GOAWAY", port), true
+		return port + "also speaks HTTP/1: clients that do so lose a request by GOAWAY", true
 	case y.Moves():
-		return InWords("port %d speaks HTTP/2: its clients are sent GOAWAY", port), false
+		return port + "speaks HTTP/2: its clients are sent GOAWAY", false
 	case y.HTTP2:
-		return InWords("port %d speaks HTTP/2, and perhaps HTTP/1: GOAWAY is sent there if --goaway names it", port), false
+		return port + "speaks HTTP/2, and perhaps HTTP/1: GOAWAY is sent there if --goaway names it", false
 	}
-	return InWords("port %d does not speak HTTP/2 without TLS (%s): no GOAWAY is sent there", port, y.Else), isNamed
+	isNamed := slices.Contains(goaway, y.At.Port())
+	return port + "does not speak HTTP/2 without TLS (" + y.Else + "): no GOAWAY is sent there", isNamed
 }

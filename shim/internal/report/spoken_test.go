@@ -9,7 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 )
 
-// TestSpoken: what is said of servers that were asked what they speak, once for each port and answer.
+// TestSpoken: what is said of servers that were asked what they speak, the same for each at one port.
 func TestSpoken(t *testing.T) {
 	for _, c := range tables.Rows(`
 		# the answer | is said to who named the port | and to others
@@ -29,13 +29,13 @@ func TestSpoken(t *testing.T) {
 				a.NoteAnswer(&letgo.Server{At: netip.MustParseAddrPort(at)}, answer)
 			}
 			asked := a.Figures().Answered
-			text, isWarning := Spoken(asked[:1], goaway)
+			text, isWarning := Spoken(asked[0], goaway)
 			want, wantsWarning := strings.CutPrefix(c[1+i], "warning: ")
 			if isWarning != wantsWarning || !strings.Contains(text, want) {
 				t.Errorf("%s, %v: %q, a warning: %v", c[0], goaway, text, isWarning)
 			}
-			again, _ := Spoken(asked[:2], goaway)
-			if other, _ := Spoken(asked, goaway); again != "" || !strings.HasPrefix(other, "port 81 ") {
+			again, _ := Spoken(asked[1], goaway)
+			if other, _ := Spoken(asked[2], goaway); again != text || !strings.HasPrefix(other, "port 81 ") {
 				t.Errorf("%s, %v: then %q and %q", c[0], goaway, again, other)
 			}
 			if n := len(a.Figures().GoawayPorts); n > 2 {

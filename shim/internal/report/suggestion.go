@@ -11,7 +11,10 @@ import (
 // suggestion returns what would be better, if the data supports a suggestion, or "": the first that
 // applies. TestAdvice in package e2e/hold follows each, and counts what that saves.
 func (s *Stop) suggestion() string {
-	o := &s.InHold
+	o, served := &s.InHold, s.Latest.ServedAt
+	// The command has closed its ports, and has no connection.
+	stays := s.Latest.NoSockets && s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() &&
+		s.Now.Sub(served) >= 5*time.Second
 	switch {
 	case s.Deaf != "" && len(s.Sent) == 0:
 		below := ""
@@ -30,11 +33,11 @@ func (s *Stop) suggestion() string {
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
 		return InWords("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server.Name)
 	case !o.sees() || s.Ended == stop.NoProgress:
-	case s.stays():
-		enough := s.Latest.ServedAt.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
+	case stays:
+		enough := served.Sub(s.Sent[0].At).Truncate(time.Second) + 5*time.Second
 		return InWords("it has listened nowhere and had no connection since +%s: --kill-after=%.0f (LAMEDUCK_KILL_AFTER) ends it",
-			s.when(s.Latest.ServedAt), enough.Seconds())
-	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.after(s.EndedAt)-time.Second:
+			s.when(served), enough.Seconds())
+	case s.Ended == stop.Ceiling && o.Streams > 0 && o.Longest >= s.held()-time.Second:
 		return "streams went on in all of the hold: if they do not end, " + letServerClose
 	case slices.Contains(early, s.Ended) && (s.cutStreams() > 0 || s.Hook && o.Streams > 0):
 		return "--until=drained (LAMEDUCK_UNTIL) waits for the end of streams"
@@ -50,7 +53,7 @@ func (s *Stop) suggestion() string {
 
 // settled reports whether nothing new has come for as long as a hold requires, probes aside.
 func (s *Stop) settled() bool {
-	return s.endedAt().Sub(s.InHold.LastOther) >= s.Traffic.QuietFor
+	return s.after(s.InHold.LastOther) <= s.held()-s.Traffic.QuietFor
 }
 
 // betterHold returns what makes a hold shorter that traffic has prolonged, or what would have spared
@@ -58,8 +61,12 @@ func (s *Stop) settled() bool {
 func (s *Stop) betterHold() string {
 	o := &s.InHold
 	_, cause := s.prolonged()
-	held, atCeiling := s.after(s.endedAt()), s.Ended == stop.Ceiling
+	held, atCeiling := s.held(), s.Ended == stop.Ceiling
 	isNew := cause.Kind == traffic.NewConnections
+	rate := float64(cause.Connections) / s.Traffic.QuietFor.Seconds() // in the end
+	// Connections came as those of an exec probe or a HEALTHCHECK do: once a second at most, in all of the
+	// hold, and none that is kept.
+	seldom := float64(o.Accepted) <= max(s.after(o.LastNew).Seconds(), 1)+1 && o.InUse+o.Asked.CameBack == 0
 	kept := cause.Kind == traffic.Bytes && o.InUse > o.Streams && s.Stop.Gate.Until == stop.Quiet && s.settled() &&
 		!s.Letgo.CloseIdle && len(s.Letgo.Goaway) == 0
 	switch {
@@ -68,7 +75,7 @@ func (s *Stop) betterHold() string {
 			"if such a stream needs no drain", cause.Port)
 	case cause.Kind == traffic.Probe && s.Traffic.Probes != traffic.IgnoreProbes:
 		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	case isNew && cause.Peer.IsLoopback() && s.rate(&cause) <= 1 && s.isSeldom():
+	case isNew && cause.Peer.IsLoopback() && seldom:
 		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
 			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
 	case kept && s.Server.ClosesKept:
@@ -78,7 +85,7 @@ func (s *Stop) betterHold() string {
 			"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
 	case kept:
 		return "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them" + unlessLate
-	case isNew && atCeiling && s.rate(&cause) >= max(1, float64(o.Accepted)/held.Seconds()/2): // in the end as before
+	case isNew && atCeiling && rate >= max(1, float64(o.Accepted)/held.Seconds()/2): // as before
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 			"or a balancer that never removed this pod"
 	case atCeiling && s.inFlight()+o.Streams > 0:
@@ -101,30 +108,11 @@ var early = []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept}
 // asked to, although lameduck had sent nothing. A server does not exit 0 by itself; what has no port may.
 func (s *Stop) signaledByOthers() bool {
 	sees, listened := s.InHold.sees() && !s.InHold.Incomplete, s.InHold.ListenedAt
-	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.after(s.endedAt()) > 2*time.Second
-	asTold := s.Exit.Signal == s.Trigger || s.Exit.Signal == 0 && s.Exit.Code == 0 && sees
-	ended := s.Ended == stop.ChildExit && (asTold || s.after(s.EndedAt) < time.Second/2)
+	closed := sees && !listened.IsZero() && s.after(listened) < time.Second && s.held() > 2*time.Second
+	asTold := s.Exit.Signal == s.Trigger || s.ExitStatus() == 0 && sees
+	ended := s.Ended == stop.ChildExit && (asTold || s.held() < time.Second/2)
 	tells := s.Told != 0 || s.Stop.Gate.OnStop || s.Stop.Gate.WaitGone
 	return (closed || ended) && s.Trigger != 0 && !tells
-}
-
-// stays reports whether a command runs on that has closed its ports, and has no connection.
-func (s *Stop) stays() bool {
-	served := s.Latest.ServedAt
-	return s.Latest.NoSockets && s.ExitedAt.IsZero() && len(s.Sent) > 0 && !served.IsZero() &&
-		s.Now.Sub(served) >= 5*time.Second
-}
-
-// rate returns how many connections a second were the cause in the end.
-func (s *Stop) rate(c *traffic.Cause) float64 {
-	return float64(c.Connections) / s.Traffic.QuietFor.Seconds()
-}
-
-// isSeldom reports whether connections came as those of an exec probe or a HEALTHCHECK do: once a second at
-// most, in all of the hold, and none that is kept.
-func (s *Stop) isSeldom() bool {
-	untilLast := max(s.after(s.InHold.LastNew).Seconds(), 1)
-	return float64(s.InHold.Accepted) <= untilLast+1 && s.InHold.InUse+s.InHold.Asked.CameBack == 0
 }
 
 // betterDelay returns what is better than a plain delay that was too short or too long.

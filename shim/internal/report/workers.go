@@ -1,14 +1,13 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// soon is a time after the command's end that is not worth a word.
+// soon is a time that is not worth a word: what comes within it comes at once.
 const soon = 100 * time.Millisecond
 
 // workers returns the processes at work that the command has left behind: those that have ended, late
@@ -29,8 +28,11 @@ func (s *Stop) workers() (ended, atWork []Worker) {
 func (s *Stop) afterExit() (p phrases) {
 	ended, atWork := s.workers()
 	if len(ended) > 0 {
-		last := slices.MaxFunc(ended, func(a, b Worker) int { return a.EndedAt.Compare(b.EndedAt) })
-		p.say("%s ended %s later", Workers(ended), seconds(last.EndedAt.Sub(s.ExitedAt)))
+		var later time.Duration
+		for _, w := range ended {
+			later = max(later, w.EndedAt.Sub(s.ExitedAt))
+		}
+		p.say("%s ended %s later", Workers(ended), seconds(later))
 	}
 	if len(atWork) > 0 {
 		p.say("%s still at work", Workers(atWork))
@@ -52,8 +54,8 @@ func (s *Stop) Unreported() string {
 	if !s.ranOut() {
 		return ""
 	}
-	text := strings.Join(append(phrases{InWords("the command %s", s.exit())}, s.afterExit()...), ", ")
-	return ofGrace(InWords(atTime, text, s.when(s.Now)), s.Stop.Grace, s.AssumedFrom != "") + ": " + workersNeedTime
+	text := strings.Join(append(phrases{"the command " + s.exit()}, s.afterExit()...), ", ")
+	return ofGrace(s.atNow(text), s.Plan) + ": " + workersNeedTime
 }
 
 // Workers names processes, the first and the number of the others.

@@ -15,14 +15,14 @@ import (
 // up are in flight for a hold, which counts the silence of a request from its own start.
 func (w *watch) view(next *observe.Snapshot) string {
 	c := &w.cost
-	if c.Now.Sub(w.start) < known+w.plan.Traffic.MaxSilence {
+	if c.Now.Sub(w.start) < known+c.Traffic.MaxSilence {
 		next.InFlight += next.LeftOut.GivenUp
 		next.Quiet = next.Quiet && next.InFlight == 0
 	}
 	ports := c.Listening[:min(len(c.Listening), maxShown)]
 	opened := next.Accepted - w.viewed
 	w.viewed = next.Accepted
-	if !w.plan.JSON {
+	if !c.Plan.JSON {
 		return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
 			c.Now.Format("15:04:05"), cmp.Or(report.PortList(ports), "none"), next.Open, next.InFlight, opened,
 			w.ago(next.LastNew), w.ago(next.LastByte), w.state(next))

@@ -16,7 +16,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/termlog"
 )
 
@@ -73,7 +72,6 @@ func (w *watch) run() (err error) {
 
 // watch is what Run knows.
 type watch struct {
-	plan      *plan.Plan
 	onlyStops bool
 	print     func(line string) error
 	termlog   *termlog.Writer
@@ -122,12 +120,9 @@ func (w *watch) countMinute(accepted int) {
 
 func newWatch(p *plan.Plan, print func(string) error, log *termlog.Writer, now time.Time) *watch {
 	return &watch{
-		plan: p, print: print, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
+		print: print, termlog: log, start: now.Add(-known), viewDue: now.Add(showEvery),
 		samples: make(chan observe.Snapshot, 1), tracker: cost.New(),
-		cost: report.Cost{
-			Limit: p.Stop.Grace - stop.ReportMargin, QuietFor: p.Traffic.QuietFor, Ceiling: p.Stop.Gate.Ceiling,
-			Grace: p.Stop.Grace, GraceAssumed: p.AssumedFrom != "",
-		},
+		cost: report.Cost{Plan: p},
 	}
 }
 
@@ -174,15 +169,15 @@ func (w *watch) judge(next *observe.Snapshot) cost.Result {
 func (w *watch) outlook() string {
 	c := &w.cost
 	if !c.FromTERM() && len(c.Listening)+c.Open == 0 {
-		left := max(c.QuietFor-c.Now.Sub(c.Ended()), 0).Round(time.Second / 10)
+		left := max(c.Traffic.QuietFor-c.Now.Sub(c.Ended()), 0).Round(time.Second / 10)
 		return report.InWords("following the stop for another %s, since the server has gone", left)
 	}
 	source := "given"
-	if c.GraceAssumed {
-		source = "assumed, as in " + w.plan.AssumedFrom
+	if c.AssumedFrom != "" {
+		source = "assumed, as in " + c.AssumedFrom
 	}
 	return report.InWords("following the stop until every listener has gone and nobody was refused for %s, at most %s "+
-		"(grace period of %s, %s); a second TERM or INT ends it", c.QuietFor, c.Limit, c.Grace, source)
+		"(grace period of %s, %s); a second TERM or INT ends it", c.Traffic.QuietFor, c.Limit(), c.Stop.Grace, source)
 }
 
 // onSample handles a snapshot, and what the ends of ports have cost.
@@ -237,7 +232,7 @@ func (w *watch) isOver() bool {
 	switch {
 	case began.IsZero():
 		return false
-	case c.Now.Sub(began) >= c.Limit:
+	case c.Now.Sub(began) >= c.Limit():
 		return true
 	case len(c.Listening)+c.Open > 0:
 		return false
@@ -246,7 +241,7 @@ func (w *watch) isOver() bool {
 	if !c.TERM.After(began) {
 		quiet = min(quiet, c.Now.Sub(c.LastRefused))
 	}
-	return quiet >= c.QuietFor
+	return quiet >= c.Traffic.QuietFor
 }
 
 // hasLost reports whether the stop has cost anything, once every port has ended, and the events of its
@@ -286,7 +281,7 @@ func (w *watch) sayNews(next *observe.Snapshot) {
 // any time, and returns them.
 func (w *watch) writeVerdict() []string {
 	lines := w.cost.Lines()
-	if w.plan.JSON {
+	if w.cost.Plan.JSON {
 		lines = []string{w.cost.JSON()}
 	}
 	_ = w.termlog.Write(lines...)
@@ -306,7 +301,7 @@ func (w *watch) conclude() {
 
 // say says something in the form of the other lines.
 func (w *watch) say(text string) {
-	if w.plan.JSON {
+	if w.cost.Plan.JSON {
 		text = report.Line(time.Now(), "info", "watch: "+text, nil, stderr.MaxLine)
 	}
 	w.line(text)
@@ -317,7 +312,7 @@ const maxBlocked = time.Second
 
 // line writes a line, unless standard output is not read.
 func (w *watch) line(text string) {
-	if !w.plan.JSON {
+	if !w.cost.Plan.JSON {
 		text = "lameduck: watch: " + text
 	}
 	if w.err == nil && hasRoom(maxBlocked) {

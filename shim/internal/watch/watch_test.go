@@ -70,7 +70,8 @@ func TestMinute(t *testing.T) {
 }
 
 func newTestWatch(now time.Time) *watch {
-	p := testutil.Must(plan.New(&plan.Config{}, plan.Place{Uncatchable: sigcatch.Uncatchable}))
+	cfg := plan.Config{GracePeriod: 30 * time.Second}
+	p := testutil.Must(plan.New(&cfg, plan.Place{Uncatchable: sigcatch.Uncatchable}))
 	return newWatch(p, func(string) error { return nil }, termlog.New(""), now)
 }
 
@@ -156,7 +157,7 @@ func TestStop(t *testing.T) {
 	`, at) {
 		w := newTestWatch(began)
 		s := &w.cost
-		s.TERM, s.Limit, s.QuietFor, s.Ceiling = c.TERM, 29*time.Second, 4*time.Second, 19*time.Second
+		s.TERM = c.TERM
 		s.Before.LastOther, s.Before.LastByte, s.Before.LastUse = c.LastOther, c.LastByte, c.LastByte
 		s.LastRefused = c.LastRefused
 		if !c.End.IsZero() {
