@@ -74,11 +74,24 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.warnOnce(a, "%v did not start a stop: if %[1]v stops this container, give --stop-signal=%[1]v "+
-			"(LAMEDUCK_STOP_SIGNAL)", a.Signal)
+		l.warnNotHeld(a)
 	case stop.WarnOutOfReach:
 		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
 	}
+}
+
+// warnNotHeld warns, once, that a signal which may be how the container is stopped started no stop. An image
+// may inherit the signal from another image, whose server handled it.
+func (l *loop) warnNotHeld(a stop.Action) {
+	if l.warned[a] {
+		return // without a look
+	}
+	l.look()
+	flags := "--stop-signal=%[1]v (LAMEDUCK_STOP_SIGNAL)"
+	if command := l.history.Command(); !command.Accepts(a.Signal) && command.Accepts(sig.TERM) {
+		flags = "--stop-signal=%[1]v --rewrite=%[1]v:TERM (LAMEDUCK_REWRITE), since the command handles TERM alone"
+	}
+	l.warnOnce(a, "%v did not start a stop: if %[1]v stops this container, give "+flags, a.Signal)
 }
 
 // startSampling starts to sample the traffic.
