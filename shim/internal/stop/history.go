@@ -270,7 +270,8 @@ const readTime = 80 * time.Millisecond
 
 // Left returns, of what the command has left behind, which processes are signaled now, and which are at
 // work, so that lameduck waits for their end, until a given time at most. When nobody is at work any more the rest
-// is signaled, which has nothing to clean up: waits reports whether it still has time to read.
+// is signaled, which has nothing to clean up: waits reports whether it still has time to read. At the end of the
+// time the rest is signaled alone.
 //
 // Only roots are signaled: lameduck's own children, and instead of those that ignore their signal, and
 // would neither end nor pass it on, their children. The children of roots are left to them, and become
@@ -297,14 +298,18 @@ func (h *History) Left(now, until time.Time) (signal, atWork []Process, waits bo
 			signal = append(signal, root.Process)
 		}
 	}
-	if len(atWork) == 0 && len(last) > 0 {
-		if h.readUntil.IsZero() {
-			h.readUntil = now.Add(readTime)
-		}
-		waits = now.Before(h.readUntil)
-		if !waits {
-			signal = append(signal, last...)
-		}
+	switch {
+	case !now.Before(until): // who is in doubt was told by now
+		return last, atWork, false
+	case len(atWork) > 0 || len(last) == 0:
+		return signal, atWork, false
+	}
+	if h.readUntil.IsZero() {
+		h.readUntil = now.Add(readTime)
+	}
+	waits = now.Before(h.readUntil)
+	if !waits {
+		signal = append(signal, last...)
 	}
 	return signal, atWork, waits
 }

@@ -87,10 +87,12 @@ func (m *Machine) onBelowEnded() {
 	m.runSteps()
 }
 
-// endLinger leaves, perhaps after KILL for what remains.
+// endLinger leaves, after KILL for what remains, or a signal for what of it is not at work.
 func (m *Machine) endLinger() {
 	if m.killsRest {
 		m.do(KillDescendants)
+	} else {
+		m.do(Look)
 	}
 	m.finish()
 }
