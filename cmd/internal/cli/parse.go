@@ -48,8 +48,8 @@ func Parse(name string, args, env []string) (*Line, error) {
 
 // newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
 func newParser(flags any, options ...kong.Option) *kong.Kong {
-	for name, r := range readers() {
-		options = append(options, kong.NamedMapper(name, r))
+	for name, t := range types() {
+		options = append(options, kong.NamedMapper(name, t))
 	}
 	return kong.Must(flags, append(options, kong.NoDefaultHelp())...)
 }
