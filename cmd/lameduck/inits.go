@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -26,18 +26,18 @@ var inits = []dropin{
 
 // initFlags are the flags of the inits, each of those that the tag names. No letter has two meanings.
 type initFlags struct {
-	Help        bool     `of:"tini dumb-init catatonit" short:"h"`
-	Version     bool     `of:"tini dumb-init catatonit" short:"V"`
-	License     bool     `of:"tini" short:"l"`
-	LicenseText bool     `of:"catatonit" short:"L"`
-	Subreaper   bool     `of:"tini" short:"s"`
-	Pdeath      []string `of:"tini" short:"p" sep:"none"`
-	Verbose     []bool   `of:"tini dumb-init" short:"v" type:"bool"`
-	Warn        bool     `of:"tini" short:"w"`
-	Group       bool     `of:"tini catatonit" short:"g"`
-	Expect      []string `of:"tini" short:"e" sep:"none"`
-	SingleChild bool     `of:"dumb-init" short:"c"`
-	Rewrite     []string `of:"dumb-init" short:"r" sep:"none"`
+	Help        bool           `of:"tini dumb-init catatonit" short:"h"`
+	Version     bool           `of:"tini dumb-init catatonit" short:"V"`
+	License     bool           `of:"tini" short:"l"`
+	LicenseText bool           `of:"catatonit" short:"L"`
+	Subreaper   bool           `of:"tini" short:"s"`
+	Pdeath      shim.Signal    `of:"tini" short:"p" type:"signal"`
+	Verbose     []bool         `of:"tini dumb-init" short:"v" type:"bool"`
+	Warn        bool           `of:"tini" short:"w"`
+	Group       bool           `of:"tini catatonit" short:"g"`
+	Expect      []shim.ExitMap `of:"tini" short:"e" type:"expected"`
+	SingleChild bool           `of:"dumb-init" short:"c"`
+	Rewrite     []shim.Rewrite `of:"dumb-init" short:"r" type:"numbers"`
 }
 
 // answer returns what a flag that only asks prints, and the descriptor to print to. ok reports
@@ -92,29 +92,15 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 	}
 	cfg.Group = cfg.Group || f.Group
 	cfg.WarnReaped = f.Warn
-	return f.read(cfg)
-}
-
-// read puts the values of flags into cfg.
-func (f *initFlags) read(cfg *shim.Config) (err error) {
-	for _, text := range f.Expect {
-		if err := expectExit(cfg, text); err != nil {
-			return fmt.Errorf("-e %s: %w", text, err)
-		}
+	cfg.ParentDeathSignal = cmp.Or(f.Pdeath, cfg.ParentDeathSignal)
+	for _, m := range f.Expect { // wins over LAMEDUCK_EXIT_CODE
+		cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == m.From })
+		cfg.ExitCodes = append(cfg.ExitCodes, m)
 	}
-	for _, text := range f.Pdeath {
-		if cfg.ParentDeathSignal, err = shim.ParseSignal(text); err != nil {
-			return fmt.Errorf("-p %s: %w", text, err)
-		}
-	}
-	for _, text := range f.Rewrite {
-		r, err := parseNumbers(text)
-		if err != nil {
-			return fmt.Errorf("-r %s: %w", text, err)
-		}
+	for _, r := range f.Rewrite {
 		rewrite(cfg, r, true) // the last one counts
-		cfg.TERMDropped = cfg.TERMDropped && r.From != shim.TERM || r == shim.Rewrite{From: shim.TERM}
 	}
+	cfg.TERMDropped = len(f.Rewrite) > 0 && slices.Contains(cfg.Rewrites, shim.Rewrite{From: shim.TERM})
 	if cfg.Session { // TSTP, TTIN and TTOU do not stop an orphaned group
 		for _, from := range []shim.Signal{shim.TSTP, shim.TTIN, shim.TTOU} {
 			rewrite(cfg, shim.Rewrite{From: from, To: shim.STOP}, false)
@@ -123,45 +109,15 @@ func (f *initFlags) read(cfg *shim.Config) (err error) {
 	return nil
 }
 
-// expectExit has an exit code reported as 0, which wins over LAMEDUCK_EXIT_CODE.
-func expectExit(cfg *shim.Config, text string) error {
-	code, err := strconv.Atoi(strings.TrimSpace("0" + strings.TrimLeft(text, " +")))
-	if err != nil || code > 255 {
-		return errors.New("give an exit code from 0 to 255")
-	}
-	cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(m shim.ExitMap) bool { return m.From == code })
-	cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
-	return nil
-}
-
 // rewrite adds r to cfg. If cfg rewrites that signal already, r replaces the older rewrite
-// or is left out.
+// or is left out. dumb-init accepts signals that never arrive (KILL, STOP, CHLD), without effect.
 func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
 	i := slices.IndexFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
 	switch {
-	case r.From == 0:
+	case shim.Uncatchable(r.From) != "":
 	case i < 0:
 		cfg.Rewrites = append(cfg.Rewrites, r)
 	case replace:
 		cfg.Rewrites[i] = r
 	}
-}
-
-// parseNumbers reads FROM:TO, with FROM from 1 to 31 and TO from 0 to 31, as dumb-init's
-// scanf(3) does: spaces and a sign may come before a number, and anything after TO. Names
-// of signals are fine too. From is 0, a rewrite without effect, for signals that never
-// arrive (KILL, STOP, CHLD): dumb-init accepts such rewrites.
-func parseNumbers(text string) (r shim.Rewrite, err error) {
-	var from, to int
-	if _, err := fmt.Sscanf(text, "%d:%d", &from, &to); err != nil {
-		return shim.ParseRewrite(text)
-	}
-	if from < 1 || from > 31 || to < 0 || to > 31 {
-		return r, errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
-	}
-	r = shim.Rewrite{From: shim.Signal(from), To: shim.Signal(to)}
-	if shim.Uncatchable(r.From) != "" {
-		r.From = 0
-	}
-	return r, nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -216,7 +217,9 @@ func ParseOther(program string, grammar any, args []string) (rest []string, err 
 		return nil, faults[0]
 	}
 	for _, g := range given {
-		err = cmp.Or(err, g.set())
+		if wrong := g.set(); wrong != nil {
+			err = cmp.Or(err, fmt.Errorf("-%c %s: %w", g.Short, g.Text, errors.Unwrap(wrong)))
+		}
 	}
 	return rest, err
 }

@@ -44,9 +44,11 @@ func types() map[string]kong.Mapper {
 		"exits":    list(parseExitMap),
 		"level": oneOf("level", "error, warn, info or debug",
 			shim.Error, shim.Warn, shim.Info, shim.Debug),
-		"format": oneOf("format", "text or json", "text", "json"),
-		"health": one(shim.ParseHealth),
-		"mode":   oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
+		"format":   oneOf("format", "text or json", "text", "json"),
+		"expected": one(parseExpected),
+		"numbers":  one(parseNumbers),
+		"health":   one(shim.ParseHealth),
+		"mode":     oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
 	}
 }
 
@@ -272,4 +274,26 @@ func parseCommand(text string) (words []string, err error) {
 		words[0], err = filepath.Abs(words[0])
 	}
 	return words, err
+}
+
+// parseExpected reads an exit code as tini does, which is reported as 0.
+func parseExpected(text string) (m shim.ExitMap, err error) {
+	m.From, err = strconv.Atoi(strings.TrimSpace("0" + strings.TrimLeft(text, " +")))
+	if err != nil || m.From > 255 {
+		return m, errors.New("give an exit code from 0 to 255")
+	}
+	return m, nil
+}
+
+// parseNumbers reads FROM:TO, with FROM from 1 to 31 and TO from 0 to 31, as dumb-init's
+// scanf(3) does: spaces and a sign may come before a number, and anything after TO. Names
+// of signals are fine too.
+func parseNumbers(text string) (r shim.Rewrite, err error) {
+	if _, err := fmt.Sscanf(text, "%d:%d", (*int)(&r.From), (*int)(&r.To)); err != nil {
+		return shim.ParseRewrite(text)
+	}
+	if r.From < 1 || r.From > 31 || r.To < 0 || r.To > 31 {
+		err = errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
+	}
+	return r, err
 }
