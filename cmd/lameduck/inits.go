@@ -17,11 +17,12 @@ import (
 // docker info wants the versions of tini and catatonit to begin as they do.
 var inits = []dropin{
 	{"tini", "docker-init", "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]",
-		"tini version 0.19.0_lameduck-%s\n", syscall.Stdout, syscall.Stdout, exitNotFound, exitRefused, 1},
+		"tini version 0.19.0_lameduck-%s\n", syscall.Stdout, syscall.Stdout,
+		1, map[error]int{syscall.ENOENT: exitNotFound, syscall.EACCES: exitRefused}},
 	{"dumb-init", "", "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]",
-		"dumb-init v1.2.5 (lameduck %s)\n", syscall.Stderr, syscall.Stderr, 2, 2, 2},
+		"dumb-init v1.2.5 (lameduck %s)\n", syscall.Stderr, syscall.Stderr, 2, nil},
 	{"catatonit", "podman-init", "catatonit [-ghLV] [--] PROGRAM [ARG...]",
-		"tini version 0.2.1_catatonit_lameduck-%s\n", syscall.Stdout, syscall.Stderr, 1, 1, 1},
+		"tini version 0.2.1_catatonit_lameduck-%s\n", syscall.Stdout, syscall.Stderr, 1, nil},
 }
 
 // initFlags are the flags of the inits, each of those that the tag names. No letter has two meanings.
@@ -90,6 +91,8 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 			cfg.Level = shim.Debug
 		}
 	}
+	cfg.LingerGiven = true // the other inits leave with their child
+	cfg.PassAll = true
 	cfg.Group = cfg.Group || f.Group
 	cfg.WarnReaped = f.Warn
 	cfg.ParentDeathSignal = cmp.Or(f.Pdeath, cfg.ParentDeathSignal)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -133,11 +134,10 @@ func runDropin(d *dropin, args, env []string) int {
 		}
 		err = failed
 	}
-	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
-	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
+	shim.Say(err.Error(), cfg.JSON)
 	var start *shim.StartError
-	if !errors.As(err, &start) {
-		return exitDropin
+	if errors.As(err, &start) {
+		return cmp.Or(d.codes[start.Err], d.failed)
 	}
-	return d.startCode(start)
+	return exitDropin
 }
