@@ -25,9 +25,9 @@ func Variable(f *kong.Flag) string {
 // variable counts as unset, and so do blanks and newlines around a value, as left by an editor or by
 // $(cat FILE). The command does not get the variables of the flags: a lameduck in the command would
 // hold as well. Variables of flags that only other commands of lameduck have stay.
-func (l *Line) readEnv(env []string, all []*kong.Flag) {
+func (l *Line) readEnv(env []string) {
 	var known, ours []string
-	for _, f := range all {
+	for _, f := range l.all {
 		known = append(known, Variable(f))
 	}
 	for _, entry := range env {
@@ -35,7 +35,7 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 		i := slices.Index(known, name)
 		switch {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
-		case i >= 0 && slices.Contains(l.flags, all[i]) && !isAddress(value):
+		case i >= 0 && slices.Contains(l.flags, l.all[i]) && !isAddress(value):
 			ours = append(ours, entry)
 			continue
 		case i < 0 && !foreign(name, value, env):
@@ -50,7 +50,7 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 	for _, f := range l.flags {
 		value, _ := Lookup(ours, Variable(f))
 		if text := strings.TrimSpace(value); text != "" && !l.gave(f.Name) {
-			l.give(Given{Flag: f, Text: text, fromEnv: true})
+			l.Given = append(l.Given, Given{Flag: f, Text: text, fromEnv: true})
 		}
 	}
 }

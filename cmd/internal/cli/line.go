@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -18,8 +17,10 @@ type Line struct {
 	Unknown []*shim.FlagError // variables that belong to no flag
 	Faults  []*shim.FlagError // words that are left out
 
-	name  string       // of the command: run, hold or watch
-	flags []*kong.Flag // of the command
+	name  string                // of the command: run, hold or watch
+	all   []*kong.Flag          // of all commands; nil: name is another program's
+	flags []*kong.Flag          // of the command
+	named map[string]*kong.Flag // these, by their names
 }
 
 // Given is a value of a flag.
@@ -32,22 +33,19 @@ type Given struct {
 
 func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
 
-// set gives the flag the value.
+// set gives the flag the value, and returns what is wrong with it.
 func (g Given) set() error {
-	return g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)
-}
-
-// give gives a flag of the line a value. --help wins over an invalid one, which Config returns.
-func (l *Line) give(g Given) {
-	if err := g.set(); err != nil { // with the flag before it, as kong spells it
-		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, errors.Unwrap(err))}
-	}
-	l.Given = append(l.Given, g)
+	return errors.Unwrap(g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target))
 }
 
 // gave reports whether a flag or its variable was given.
 func (l *Line) gave(flag string) bool {
 	return slices.ContainsFunc(l.Given, func(g Given) bool { return g.Name == flag })
+}
+
+// refuse notes the fault of a word.
+func (l *Line) refuse(word, what, remedy string) {
+	l.Faults = append(l.Faults, faultOf(word, what, remedy))
 }
 
 // faultOf returns the fault of a flag or a word as it is given.
