@@ -50,7 +50,8 @@ func (d *dropin) answer(f *initFlags) (text string, fd int, ok bool) {
 	case f.License || f.LicenseText:
 		return license, syscall.Stdout, true
 	}
-	return helpAs(d.usage), d.helpTo, f.Help
+	text = "usage: " + d.usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
+	return text, d.helpTo, f.Help
 }
 
 // adjust puts the flags and variables into cfg.
@@ -58,8 +59,7 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 	variable := func(name string) (value string, set bool) { return cli.Lookup(cfg.Env, name) }
 	switch init {
 	case "tini":
-		_, adopts := variable("TINI_SUBREAPER")
-		if adopts || f.Subreaper {
+		if _, set := variable("TINI_SUBREAPER"); set || f.Subreaper {
 			cfg.Subreaper = shim.Yes
 		}
 		_, group := variable("TINI_KILL_PROCESS_GROUP")

@@ -36,8 +36,7 @@ func write(fd int, text string) error {
 	for rest := []byte(text); len(rest) > 0; {
 		n, err := syscall.Write(fd, rest)
 		if err != nil && err != syscall.EINTR {
-			name := map[int]string{syscall.Stdout: "standard output", syscall.Stderr: "standard error"}[fd]
-			return fmt.Errorf("cannot write to %s: %w", name, err)
+			return fmt.Errorf("cannot write to standard output: %w", err) // of standard error nobody could read
 		}
 		rest = rest[max(n, 0):]
 	}
@@ -72,11 +71,6 @@ func failIn(inJSON bool, err error) int {
 		return exitRefused
 	}
 	return exitFailed
-}
-
-// helpAs returns the help under another name.
-func helpAs(usage string) string {
-	return "usage: " + usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
 }
 
 // license is what other inits print for -l or -L.

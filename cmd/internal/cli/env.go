@@ -26,7 +26,7 @@ func Variable(f *kong.Flag) string {
 // $(cat FILE). The command does not get the variables of the flags: a lameduck in the command would
 // hold as well. Variables of flags that only other commands of lameduck have stay.
 func (l *Line) readEnv(env []string) {
-	var known, ours []string
+	var known []string
 	for _, f := range l.all {
 		known = append(known, Variable(f))
 	}
@@ -36,7 +36,9 @@ func (l *Line) readEnv(env []string) {
 		switch {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
 		case i >= 0 && slices.Contains(l.flags, l.all[i]) && !isAddress(value):
-			ours = append(ours, entry)
+			if text := strings.TrimSpace(value); text != "" && !l.gave(l.all[i].Name) {
+				l.Given = append(l.Given, Given{Flag: l.all[i], Text: text, fromEnv: true})
+			}
 			continue
 		case i < 0 && !foreign(name, value, env):
 			remedy := "lameduck --help-all lists the variables"
@@ -46,12 +48,6 @@ func (l *Line) readEnv(env []string) {
 			l.Unknown = append(l.Unknown, faultOf(name, "unknown variable "+shim.Quote(name), remedy))
 		}
 		l.Env = append(l.Env, entry)
-	}
-	for _, f := range l.flags {
-		value, _ := Lookup(ours, Variable(f))
-		if text := strings.TrimSpace(value); text != "" && !l.gave(f.Name) {
-			l.Given = append(l.Given, Given{Flag: f, Text: text, fromEnv: true})
-		}
 	}
 }
 
@@ -67,7 +63,7 @@ func (l *Line) readEnv(env []string) {
 //	NAME_PORT_80_TCP=tcp://10.0.0.1:80
 //	NAME_PORT_80_TCP_ADDR=10.0.0.1
 func foreign(name, value string, env []string) bool {
-	for _, entry := range slices.Concat(env, []string{"LAMEDUCK_SERVICE_HOST="}) {
+	for _, entry := range env {
 		service, _, _ := strings.Cut(entry, "_SERVICE_HOST=")
 		rest := strings.TrimPrefix(name, service+"_")
 		if strings.HasPrefix(rest+"_", "PORT_") || strings.HasPrefix(rest, "SERVICE_") {

@@ -127,21 +127,20 @@ func atLeast(least time.Duration, wrong string) func(text string) (time.Duration
 // parseSignal is shim.ParseSignal with a hint about a name with a typo.
 func parseSignal(text string) (shim.Signal, error) {
 	s, err := shim.ParseSignal(text)
-	if err == nil {
-		return s, nil
+	if near := nearSignal(text); err != nil && near != "" {
+		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}
-	if near := nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), signalNames()); near != "" {
-		return 0, fmt.Errorf("%w; did you mean %s?", err, near)
-	}
-	return 0, err
+	return s, err
 }
 
-// signalNames returns the names of the standard signals: real-time signals have numbers in theirs.
-func signalNames() (names []string) {
+// nearSignal returns the standard signal that text probably stands for, or "": real-time signals have
+// numbers in their names.
+func nearSignal(text string) string {
+	var names []string
 	for s := shim.Signal(1); s < 32; s++ {
 		names = append(names, s.String())
 	}
-	return names
+	return nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), names)
 }
 
 // otherServers have no preset, and names like those of servers that have one. The signal of
@@ -254,13 +253,12 @@ func parseOnStop(text string) (on shim.OnStop, err error) {
 // looksLikeSignal reports whether a word is the name of a signal, perhaps with a typo: in
 // capitals, or with SIG. Programs are called kill, int and stop.
 func looksLikeSignal(word string) bool {
-	upper := strings.ToUpper(word)
-	name, hasPrefix := strings.CutPrefix(upper, "SIG")
-	_, err := shim.ParseSignal(word)
-	if err == nil {
-		return hasPrefix || word == upper
+	inCapitals := word == strings.ToUpper(word)
+	hasPrefix := strings.HasPrefix(strings.ToUpper(word), "SIG")
+	if _, err := shim.ParseSignal(word); err == nil {
+		return hasPrefix || inCapitals
 	}
-	return word == upper && (hasPrefix || nearest(name, signalNames()) != "")
+	return inCapitals && (hasPrefix || nearSignal(word) != "")
 }
 
 // parseCommand splits a command as a shell does. A program with a slash in its name
