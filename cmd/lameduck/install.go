@@ -39,7 +39,7 @@ func install(args []string) int {
 }
 
 // copySelf writes the running program to a new file beside path, and renames the file to path.
-func copySelf(path string) (err error) {
+func copySelf(path string) error {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err
@@ -48,11 +48,7 @@ func copySelf(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(fresh.Name())
-		}
-	}()
+	defer os.Remove(fresh.Name()) // unless it is renamed
 	_, err = fresh.Write(program)
 	err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -60,17 +61,28 @@ func fail(err error) int { return failIn(false, err) }
 
 // failIn is fail with a choice of the form.
 func failIn(inJSON bool, err error) int {
-	shim.Say(err.Error(), inJSON)
+	code := exitFailed
 	var start *shim.StartError
 	switch {
 	case !errors.As(err, &start):
-		return exitFailed
 	case start.Missing():
-		return exitNotFound
+		code, err = exitNotFound, fmt.Errorf("%w%s", err, hintAbout(start.Command))
 	case start.Refused():
-		return exitRefused
+		code = exitRefused
 	}
-	return exitFailed
+	shim.Say(err.Error(), inJSON)
+	return code
+}
+
+// hintAbout returns what may have been meant by a command that does not exist, or "".
+func hintAbout(command string) string {
+	switch meant := cli.Meant(command); {
+	case meant != "":
+		return "; did you mean lameduck " + meant + "?"
+	case strings.Contains(command, " "):
+		return "; no shell splits it into words: make each word an item of its own"
+	}
+	return ""
 }
 
 // license is what other inits print for -l or -L.

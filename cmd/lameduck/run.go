@@ -42,17 +42,6 @@ func lameduck(argv0 string, args, env []string) int {
 	return run(args, env)
 }
 
-// hintAbout returns what may have been meant by a command that does not exist, or "".
-func hintAbout(command string) string {
-	switch meant := cli.Meant(command); {
-	case meant != "":
-		return "did you mean lameduck " + meant + "?"
-	case strings.Contains(command, " "):
-		return "no shell splits it into words: make each word an item of its own"
-	}
-	return ""
-}
-
 // run runs the command under the shim, unless the flags only ask.
 func run(args, env []string) int {
 	line, err := cli.Parse("run", args, env)
@@ -81,10 +70,6 @@ func run(args, env []string) int {
 	code, err := shim.Run(cfg)
 	if err == nil {
 		return code
-	}
-	var start *shim.StartError
-	if hint := hintAbout(cfg.Command[0]); hint != "" && errors.As(err, &start) && start.Missing() {
-		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return failIn(cfg.JSON, err)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ func (l *Line) readEnv(env []string) {
 		i := slices.Index(known, name)
 		switch {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
-		case i >= 0 && slices.Contains(l.flags, l.all[i]) && !isAddress(value):
+		case i >= 0 && l.named["--"+l.all[i].Name] != nil && !isAddress(value):
 			if text := strings.TrimSpace(value); text != "" && !l.gave(l.all[i].Name) {
 				l.Given = append(l.Given, Given{Flag: l.all[i], Text: text, fromEnv: true})
 			}
@@ -45,7 +46,7 @@ func (l *Line) readEnv(env []string) {
 			if near := nearest(name, known); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
-			l.Unknown = append(l.Unknown, faultOf(name, "unknown variable "+shim.Quote(name), remedy))
+			l.Unknown = append(l.Unknown, &shim.FlagError{Flag: name, Err: errors.New("unknown variable " + shim.Quote(name)), Remedy: remedy})
 		}
 		l.Env = append(l.Env, entry)
 	}

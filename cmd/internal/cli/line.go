@@ -19,8 +19,7 @@ type Line struct {
 
 	name  string                // of the command: run, hold or watch
 	all   []*kong.Flag          // of all commands; nil: name is another program's
-	flags []*kong.Flag          // of the command
-	named map[string]*kong.Flag // these, by their names
+	named map[string]*kong.Flag // those of the command, by their names
 }
 
 // Given is a value of a flag.
@@ -45,10 +44,5 @@ func (l *Line) gave(flag string) bool {
 
 // refuse notes the fault of a word.
 func (l *Line) refuse(word, what, remedy string) {
-	l.Faults = append(l.Faults, faultOf(word, what, remedy))
-}
-
-// faultOf returns the fault of a flag or a word as it is given.
-func faultOf(word, what, remedy string) *shim.FlagError {
-	return &shim.FlagError{Flag: word, Err: errors.New(what), Remedy: remedy}
+	l.Faults = append(l.Faults, &shim.FlagError{Flag: word, Err: errors.New(what), Remedy: remedy})
 }

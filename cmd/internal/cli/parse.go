@@ -24,8 +24,7 @@ func Parse(name string, args, env []string) (*Line, error) {
 		return l, nil
 	}
 	l.all = newParser(&l.Flags).Model.Flags
-	l.flags = flagsOf(name, l.all)
-	l.named = byName(l.flags)
+	l.named = byName(flagsOf(name, l.all))
 	l.Command = DropDashes(l.read(args))
 	l.readEnv(env)
 	for i, g := range l.Given { // with the flag before the error; --help wins over it, and Config returns it
