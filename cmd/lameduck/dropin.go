@@ -57,7 +57,7 @@ func isPart(word string) bool {
 // config reads the flags, and returns the Config of lameduck's own variables, adjusted by the flags. JSON
 // is valid after an error, too.
 func (d *dropin) config(args, env []string) (cfg shim.Config, f initFlags, err error) {
-	words, faulty := cli.ParseOther(d.name, &f, args)
+	words, faulty := cli.ParseOther(d.name, d.usage, &f, args)
 	// tini's own usage is "PROGRAM -- [ARGS]". As with getopt(3), a "--" that follows another "--" stays.
 	if d.name == "tini" && len(words) > 1 && words[0] != "--" && words[1] == "--" {
 		words = slices.Delete(slices.Clone(words), 1, 2)
@@ -65,7 +65,7 @@ func (d *dropin) config(args, env []string) (cfg shim.Config, f initFlags, err e
 	cfg, err = runConfig(append([]string{"--"}, cli.DropDashes(words)...), env)
 	switch {
 	case faulty != nil:
-		err = fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)", faulty, d.usage)
+		err = faulty
 	case len(cfg.Command) == 0:
 		err = fmt.Errorf("no program to run (%s)", d.usage)
 	case err == nil:

@@ -64,7 +64,7 @@ func (l *Line) readEnv(env []string) {
 //	NAME_PORT_80_TCP=tcp://10.0.0.1:80
 //	NAME_PORT_80_TCP_ADDR=10.0.0.1
 func foreign(name, value string, env []string) bool {
-	for _, entry := range env {
+	for _, entry := range slices.Concat(env, []string{"LAMEDUCK_SERVICE_HOST="}) {
 		service, _, _ := strings.Cut(entry, "_SERVICE_HOST=")
 		rest := strings.TrimPrefix(name, service+"_")
 		if strings.HasPrefix(rest+"_", "PORT_") || strings.HasPrefix(rest, "SERVICE_") {

@@ -181,7 +181,7 @@ func (l *Line) remedyFor(unknown string) string {
 // ParseOther reads the flags of another program into grammar, a struct for kong, and returns the
 // words that follow the flags. The tag "of" has the programs that have a flag. As with getopt_long(3), a
 // long flag may be cut short to a unique beginning, here of at least two letters.
-func ParseOther(program string, grammar any, args []string) (rest []string, err error) {
+func ParseOther(program, usage string, grammar any, args []string) (rest []string, err error) {
 	flags := flagsOf(program, newParser(grammar).Model.Flags)
 	l := &Line{name: program, named: byName(flags)}
 	for _, f := range flags {
@@ -196,7 +196,7 @@ func ParseOther(program string, grammar any, args []string) (rest []string, err 
 	}
 	rest = l.read(args)
 	if len(l.Faults) > 0 {
-		return nil, l.Faults[0]
+		return nil, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)", l.Faults[0], usage)
 	}
 	for _, g := range l.Given {
 		if wrong := g.set(); wrong != nil {
