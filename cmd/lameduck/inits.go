@@ -56,16 +56,18 @@ func (d *dropin) answer(f *initFlags) (text string, fd int, ok bool) {
 
 // adjust puts the flags and variables into cfg.
 func (f *initFlags) adjust(cfg *shim.Config, init string) error {
-	variable := func(name string) (value string, set bool) { return cli.Lookup(cfg.Env, name) }
+	isSet := func(name string) bool {
+		_, set := cli.Lookup(cfg.Env, name)
+		return set
+	}
 	switch init {
 	case "tini":
-		if _, set := variable("TINI_SUBREAPER"); set || f.Subreaper {
+		if f.Subreaper || isSet("TINI_SUBREAPER") {
 			cfg.Subreaper = shim.Yes
 		}
-		_, group := variable("TINI_KILL_PROCESS_GROUP")
-		cfg.Group = cfg.Group || group
+		cfg.Group = cfg.Group || isSet("TINI_KILL_PROCESS_GROUP")
 		verbosity := 1 + len(f.Verbose)
-		if value, set := variable("TINI_VERBOSITY"); set { // wins over -v; as with atoi(3), a word is 0
+		if value, set := cli.Lookup(cfg.Env, "TINI_VERBOSITY"); set { // wins over -v; as with atoi(3), a word is 0
 			verbosity, _ = strconv.Atoi(value)
 		}
 		cfg.Level = max(cfg.Level, min(shim.Level(verbosity), shim.Debug))
@@ -73,21 +75,20 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 			cfg.Level = shim.Error
 		}
 	case "dumb-init":
-		if value, _ := variable("DUMB_INIT_DEBUG"); value == "1" || len(f.Verbose) > 0 {
+		if len(f.Verbose) > 0 || slices.Contains(cfg.Env, "DUMB_INIT_DEBUG=1") {
 			cfg.Level = shim.Debug
 		}
-		value, _ := variable("DUMB_INIT_SETSID")
-		cfg.Session = value != "0" && !f.SingleChild
+		cfg.Session = !f.SingleChild && !slices.Contains(cfg.Env, "DUMB_INIT_SETSID=0")
 		cfg.StopSelfOnTSTP, cfg.TermGroup = true, cfg.Session
 		cfg.ResetSignals, cfg.SameGroup = true, !cfg.Session && !cfg.Group
 		if cfg.Subreaper == shim.Auto && cfg.Linger == 0 { // to linger is to wait for orphans
 			cfg.Subreaper = shim.No
 		}
 	case "catatonit":
-		if _, set := variable("CATATONIT_LOG"); set {
+		if isSet("CATATONIT_LOG") {
 			return errors.New("CATATONIT_LOG is reserved: unset it")
 		}
-		if _, set := variable("CATATONIT_DEBUG"); set {
+		if isSet("CATATONIT_DEBUG") {
 			cfg.Level = shim.Debug
 		}
 	}
@@ -100,27 +101,28 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 		cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == m.From })
 		cfg.ExitCodes = append(cfg.ExitCodes, m)
 	}
-	for _, r := range f.Rewrite {
-		rewrite(cfg, r, true) // the last one counts
-	}
-	cfg.TERMDropped = len(f.Rewrite) > 0 && slices.Contains(cfg.Rewrites, shim.Rewrite{From: shim.TERM})
-	if cfg.Session { // TSTP, TTIN and TTOU do not stop an orphaned group
-		for _, from := range []shim.Signal{shim.TSTP, shim.TTIN, shim.TTOU} {
-			rewrite(cfg, shim.Rewrite{From: from, To: shim.STOP}, false)
-		}
-	}
+	f.rewrite(cfg)
 	return nil
 }
 
-// rewrite adds r to cfg. If cfg rewrites that signal already, r replaces the older rewrite
-// or is left out. dumb-init accepts signals that never arrive (KILL, STOP, CHLD), without effect.
-func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
-	i := slices.IndexFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
-	switch {
-	case shim.Uncatchable(r.From) != "":
-	case i < 0:
-		cfg.Rewrites = append(cfg.Rewrites, r)
-	case replace:
-		cfg.Rewrites[i] = r
+// rewrite adds the rewrites of the flags, each of which wins over LAMEDUCK_REWRITE and over an earlier one,
+// and those of a session of its own, which do not.
+func (f *initFlags) rewrite(cfg *shim.Config) {
+	list := f.Rewrite
+	if cfg.Session { // TSTP, TTIN and TTOU do not stop an orphaned group
+		for _, from := range []shim.Signal{shim.TSTP, shim.TTIN, shim.TTOU} {
+			list = append(list, shim.Rewrite{From: from, To: shim.STOP})
+		}
 	}
+	for n, r := range list {
+		i := slices.IndexFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
+		switch {
+		case shim.Uncatchable(r.From) != "": // KILL, STOP and CHLD, which dumb-init accepts, without effect
+		case i < 0:
+			cfg.Rewrites = append(cfg.Rewrites, r)
+		case n < len(f.Rewrite):
+			cfg.Rewrites[i] = r
+		}
+	}
+	cfg.TERMDropped = len(f.Rewrite) > 0 && slices.Contains(cfg.Rewrites, shim.Rewrite{From: shim.TERM})
 }

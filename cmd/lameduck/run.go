@@ -53,7 +53,7 @@ func run(args, env []string) int {
 		return answer(versionLine())
 	case len(line.Command) == 0 && !line.Explain:
 		err = errNoCommand
-	case fromOutside() && isHook(line):
+	case os.Getppid() == 0 && isHook(line): // see failWithout
 		err = shim.Find(line.Command, line.Env)
 	}
 	if err != nil {
@@ -74,28 +74,22 @@ func run(args, env []string) int {
 	return failIn(cfg.JSON, err)
 }
 
-// failWithout fails for a fault on the line, or for lack of a command. Without a command it is probably a
-// preStop hook whose author forgot the word hold, and holds. A child of PID 1 is none: somebody runs
-// lameduck under an init, and forgot the command.
+// failWithout fails for a fault on the line, or for lack of a command, unless lameduck is probably a
+// preStop hook: a slip in one word must not cost the hold.
+//
+// A hook whose author forgot the word hold has no command, and holds. A child of PID 1 is none: somebody
+// runs lameduck under an init, and forgot the command. A hook that was meant to say hold, and names no
+// program that can be executed, has entered the container from outside: its parent is not in its PID
+// namespace. The flags count, before that word and after it, and the hook fails at the end.
 func failWithout(line *cli.Line, args, env []string, err error) int {
+	parent := os.Getppid()
 	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
 	switch {
-	case fromOutside() && isHook(line) && hasCommand:
-		return holdAnyway(line, args, env, err)
-	case hasCommand || os.Getppid() == 1 || !isHook(line):
+	case !isHook(line) || parent == 1 || hasCommand && parent != 0:
 		return failIn(line.LogFormat == "json", err)
+	case !hasCommand:
+		return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
 	}
-	return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
-}
-
-// fromOutside reports whether lameduck has entered the container from outside: its parent is not in
-// its PID namespace, as that of a hook and of kubectl exec.
-func fromOutside() bool { return os.Getpid() != 1 && os.Getppid() == 0 }
-
-// holdAnyway holds for a hook that was meant to say hold, and names no program that can be executed: a
-// slip in one word must not cost the hold. The flags count, before that word and after it, and the
-// hook fails at the end.
-func holdAnyway(line *cli.Line, args, env []string, err error) int {
 	words := line.Command
 	if len(words) == 1 {
 		words = strings.Fields(words[0])

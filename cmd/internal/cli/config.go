@@ -44,8 +44,9 @@ func (l *Line) Config() (shim.Config, error) {
 		if g.Err != nil {
 			return cfg, g.Err
 		}
-		turnsOff := g.Target.IsZero() && (g.Name == "until" || g.Name == "delay")
-		holdIsOff = holdIsOff || turnsOff && g.fromEnv
+		if g.fromEnv && g.Target.IsZero() && (g.Name == "until" || g.Name == "delay") {
+			holdIsOff = true
+		}
 	}
 	var warnings []string
 	for _, g := range l.Given {
