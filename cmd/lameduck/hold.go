@@ -20,7 +20,8 @@ func hold(args, env []string, warnings ...string) int {
 	if err == nil && line.Help { // whatever the values are
 		return answer(line.HelpText())
 	}
-	cfg, faults := line.Tolerant()
+	cfg := line.Tolerant()
+	faults := line.Faults
 	switch {
 	case len(faults) > 0 && !isHook(line):
 		err = cmp.Or[error](err, faults[0])

@@ -10,7 +10,7 @@ import (
 
 // Values returns the configuration without checks. Invalid values are zero.
 func (l *Line) Values() shim.Config {
-	cfg := l.Settings
+	cfg := l.Flags.Config
 	cfg.JSON = l.JSON || l.LogFormat == "json"
 	for _, u := range l.Unknown {
 		cfg.Warnings = append(cfg.Warnings, u.Error())
@@ -70,10 +70,10 @@ func (l *Line) Config() (shim.Config, error) {
 	return cfg, nil
 }
 
-// Tolerant returns the configuration of a preStop hook, of all that is right on the line, and
-// the faults of what it leaves out. A hook that lacks its hold for a fault holds until quiet, or not
+// Tolerant returns the configuration of a preStop hook, of all that is right on the line. What it leaves
+// out is in Faults. A hook that lacks its hold for a fault holds until quiet, or not
 // at all if the grace period leaves no time to: the kubelet kills a hook that outlives it.
-func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
+func (l *Line) Tolerant() shim.Config {
 	for {
 		cfg, err := l.Config()
 		if len(l.Faults) > 0 && !cfg.Holds() {
@@ -83,7 +83,7 @@ func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 			_, err = shim.Review(cfg)
 		}
 		if err == nil {
-			return cfg, l.Faults
+			return cfg
 		}
 		fault := &shim.FlagError{Err: err}
 		errors.As(err, &fault)
@@ -94,7 +94,7 @@ func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 			rest.Until = shim.Elapsed
 			fallthrough
 		case !l.gave(fault.Flag):
-			return rest, l.Faults
+			return rest
 		}
 		l.Given = slices.DeleteFunc(l.Given, func(g Given) bool {
 			if g.Name == fault.Flag {

@@ -38,7 +38,7 @@ func (l *Line) readEnv(env []string) {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
 		case i >= 0 && l.named["--"+l.all[i].Name] != nil && !isAddress(value):
 			if text := strings.TrimSpace(value); text != "" && !l.gave(l.all[i].Name) {
-				l.Given = append(l.Given, Given{Flag: l.all[i], Text: text, fromEnv: true})
+				l.give(Given{Flag: l.all[i], Text: text, fromEnv: true})
 			}
 			continue
 		case i < 0 && !foreign(name, value, env):

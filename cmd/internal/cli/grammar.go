@@ -6,7 +6,7 @@ import "github.com/lameduck-init/lameduck/shim"
 // has the commands that have the flag, if not those of its group; see commands. The other
 // tags are explained at shim.Config.
 type Flags struct {
-	Settings
+	shim.Config
 
 	LogFormat string `group:"Report:" type:"format"`
 
@@ -23,9 +23,6 @@ type Questions struct {
 	Help    bool `of:"run hold watch" short:"h"`
 	HelpAll bool `of:"run hold watch"`
 }
-
-// Settings is shim.Config under another name: Line has a method Config.
-type Settings = shim.Config
 
 // commands has the commands that have the flags of a group: run is lameduck itself.
 var commands = map[string]string{

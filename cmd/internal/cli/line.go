@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -30,11 +31,21 @@ type Given struct {
 	fromEnv bool
 }
 
-func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
+// String is the value as it was given, or, of another program's flag, in its short form.
+func (g Given) String() string {
+	if g.Group == nil {
+		return fmt.Sprintf("-%c %s", g.Short, g.Text)
+	}
+	return shim.Flag(g.Name, shim.Quote(g.Text))
+}
 
-// set gives the flag the value, and returns what is wrong with it.
-func (g Given) set() error {
-	return errors.Unwrap(g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target))
+// give gives a flag a value. --help wins over an invalid one, which Config returns.
+func (l *Line) give(g Given) {
+	err := errors.Unwrap(g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)) // without kong's own words
+	if err != nil {
+		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
+	}
+	l.Given = append(l.Given, g)
 }
 
 // gave reports whether a flag or its variable was given.

@@ -27,11 +27,6 @@ func Parse(name string, args, env []string) (*Line, error) {
 	l.named = byName(flagsOf(name, l.all))
 	l.Command = DropDashes(l.read(args))
 	l.readEnv(env)
-	for i, g := range l.Given { // with the flag before the error; --help wins over it, and Config returns it
-		if err := g.set(); err != nil {
-			l.Given[i].Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
-		}
-	}
 	l.Help = l.Help || l.HelpAll
 	if len(l.Faults) == 0 {
 		return l, nil
@@ -68,7 +63,7 @@ func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
 // isFlag reports whether a word is a flag.
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
 
-// read notes the flags that args begin with, and returns the command, which begins at "--" ("--"
+// read gives the flags that args begin with, and returns the command, which begins at "--" ("--"
 // included), or at the first word other than a flag or the value of a flag. A subcommand runs no
 // command: other words are faults, or the values of unknown flags.
 func (l *Line) read(args []string) (command []string) {
@@ -89,7 +84,7 @@ func (l *Line) read(args []string) (command []string) {
 	return nil
 }
 
-// readFlag notes a flag, or several short ones that share a hyphen. The value may be the next word.
+// readFlag gives a flag, or several short ones that share a hyphen. The value may be the next word.
 // readFlag returns what follows. A word with a fault is left out.
 func (l *Line) readFlag(word string, next []string) (rest []string) {
 	var switches []Given
@@ -128,7 +123,9 @@ func (l *Line) readFlag(word string, next []string) (rest []string) {
 		l.refuse(word, word+" needs a value", "give "+word+" VALUE")
 		return next
 	}
-	l.Given = append(append(l.Given, switches...), Given{Flag: f, Text: value})
+	for _, g := range append(switches, Given{Flag: f, Text: value}) {
+		l.give(g)
+	}
 	return next
 }
 
@@ -199,9 +196,7 @@ func ParseOther(program, usage string, grammar any, args []string) (rest []strin
 		return nil, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)", l.Faults[0], usage)
 	}
 	for _, g := range l.Given {
-		if wrong := g.set(); wrong != nil {
-			err = cmp.Or(err, fmt.Errorf("-%c %s: %w", g.Short, g.Text, wrong))
-		}
+		err = cmp.Or(err, g.Err)
 	}
 	return rest, err
 }
