@@ -88,12 +88,12 @@ func (l *Line) Tolerant() shim.Config {
 		fault := &shim.FlagError{Err: err}
 		errors.As(err, &fault)
 		l.Faults = append(l.Faults, fault)
-		rest := shim.Config{Env: cfg.Env, Until: shim.Quiet, Level: shim.Warn, JSON: cfg.JSON}
-		switch {
-		case fault.Flag == "grace-period" && cfg.GracePeriod > 0:
-			rest.Until = shim.Elapsed
-			fallthrough
-		case !l.gave(fault.Flag):
+		noTime := fault.Flag == "grace-period" && cfg.GracePeriod > 0
+		if noTime || !l.gave(fault.Flag) {
+			rest := shim.Config{Env: cfg.Env, Level: shim.Warn, JSON: cfg.JSON}
+			if !noTime {
+				rest.Until = shim.Quiet
+			}
 			return rest
 		}
 		l.Given = slices.DeleteFunc(l.Given, func(g Given) bool {

@@ -33,19 +33,20 @@ type Given struct {
 
 // String is the value as it was given, or, of another program's flag, in its short form.
 func (g Given) String() string {
-	if g.Group == nil {
+	if g.Tag.Group == "" {
 		return fmt.Sprintf("-%c %s", g.Short, g.Text)
 	}
 	return shim.Flag(g.Name, shim.Quote(g.Text))
 }
 
-// give gives a flag a value. --help wins over an invalid one, which Config returns.
-func (l *Line) give(g Given) {
-	err := errors.Unwrap(g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)) // without kong's own words
-	if err != nil {
-		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
+// set gives the flags their values. --help wins over an invalid one, which Config returns.
+func (l *Line) set() {
+	for i, g := range l.Given {
+		err := errors.Unwrap(g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)) // without kong's own words
+		if err != nil {
+			l.Given[i].Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
+		}
 	}
-	l.Given = append(l.Given, g)
 }
 
 // gave reports whether a flag or its variable was given.

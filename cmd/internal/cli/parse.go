@@ -27,6 +27,7 @@ func Parse(name string, args, env []string) (*Line, error) {
 	l.named = byName(flagsOf(name, l.all))
 	l.Command = DropDashes(l.read(args))
 	l.readEnv(env)
+	l.set()
 	l.Help = l.Help || l.HelpAll
 	if len(l.Faults) == 0 {
 		return l, nil
@@ -49,10 +50,7 @@ func newParser(flags any, options ...kong.Option) *kong.Kong {
 // flagsOf returns the flags that a command has.
 func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
 	for _, f := range all {
-		of := f.Tag.Get("of")
-		if of == "" {
-			of = commands[f.Group.Key]
-		}
+		of := cmp.Or(f.Tag.Get("of"), commands[f.Tag.Group])
 		if slices.Contains(strings.Fields(of), name) {
 			flags = append(flags, f)
 		}
@@ -63,7 +61,7 @@ func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
 // isFlag reports whether a word is a flag.
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
 
-// read gives the flags that args begin with, and returns the command, which begins at "--" ("--"
+// read notes the flags that args begin with, and returns the command, which begins at "--" ("--"
 // included), or at the first word other than a flag or the value of a flag. A subcommand runs no
 // command: other words are faults, or the values of unknown flags.
 func (l *Line) read(args []string) (command []string) {
@@ -84,7 +82,7 @@ func (l *Line) read(args []string) (command []string) {
 	return nil
 }
 
-// readFlag gives a flag, or several short ones that share a hyphen. The value may be the next word.
+// readFlag notes a flag, or several short ones that share a hyphen. The value may be the next word.
 // readFlag returns what follows. A word with a fault is left out.
 func (l *Line) readFlag(word string, next []string) (rest []string) {
 	var switches []Given
@@ -123,17 +121,16 @@ func (l *Line) readFlag(word string, next []string) (rest []string) {
 		l.refuse(word, word+" needs a value", "give "+word+" VALUE")
 		return next
 	}
-	for _, g := range append(switches, Given{Flag: f, Text: value}) {
-		l.give(g)
-	}
+	l.Given = append(append(l.Given, switches...), Given{Flag: f, Text: value})
 	return next
 }
 
-// byName returns flags by their names: --delay, -d.
+// byName returns flags by their names: --delay, -d, LAMEDUCK_DELAY.
 func byName(flags []*kong.Flag) map[string]*kong.Flag {
 	named := map[string]*kong.Flag{}
 	for _, f := range flags {
 		named["--"+f.Name] = f
+		named[Variable(f)] = f
 		if f.Short != 0 {
 			named["-"+string(f.Short)] = f
 		}
@@ -195,6 +192,7 @@ func ParseOther(program, usage string, grammar any, args []string) (rest []strin
 	if len(l.Faults) > 0 {
 		return nil, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)", l.Faults[0], usage)
 	}
+	l.set()
 	for _, g := range l.Given {
 		err = cmp.Or(err, g.Err)
 	}

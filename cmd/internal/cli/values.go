@@ -52,9 +52,12 @@ func types() map[string]kong.Mapper {
 	}
 }
 
+// parser reads a value.
+type parser[T any] func(text string) (T, error)
+
 // one returns the type of a value, which is the field, or one more of several. A field of one value
 // gets what the parser makes of an invalid text. Unlike with kong's own types, bytes that are not UTF-8 stay.
-func one[T any](parse func(text string) (T, error)) kong.MapperFunc {
+func one[T any](parse parser[T]) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, field reflect.Value) error {
 		value, err := parse(ctx.Scan.Pop().String())
 		switch field := field.Addr().Interface().(type) {
@@ -70,7 +73,7 @@ func one[T any](parse func(text string) (T, error)) kong.MapperFunc {
 }
 
 // list returns the type of values that may come together, separated by commas.
-func list[T any](parse func(text string) (T, error)) kong.MapperFunc {
+func list[T any](parse parser[T]) kong.MapperFunc {
 	each := one(parse)
 	return func(ctx *kong.DecodeContext, field reflect.Value) (err error) {
 		for text := range strings.SplitSeq(ctx.Scan.Pop().String(), ",") {
@@ -114,7 +117,7 @@ func oneOf[T any](what, words string, values ...T) kong.MapperFunc {
 // The errors of the parsers are for users: the mistake, and the remedy.
 
 // atLeast returns the parser of a duration with a minimum. wrong is the error for a shorter one.
-func atLeast(least time.Duration, wrong string) func(text string) (time.Duration, error) {
+func atLeast(least time.Duration, wrong string) parser[time.Duration] {
 	return func(text string) (time.Duration, error) {
 		d, err := shim.ParseDuration(text)
 		if err == nil && d < least {

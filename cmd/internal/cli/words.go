@@ -48,12 +48,10 @@ func SplitWords(text string) (words []string, err error) {
 const maxTypos = 2
 
 // nearest returns the candidate that name probably stands for, the one with the fewest edits, if
-// those are few, or "". Case, the choice of hyphen or underscore, and hyphens and LAMEDUCK in front do
-// not count.
+// those are few, or "". Case, the choice of hyphen or underscore, and hyphens in front do not count.
 func nearest(name string, candidates []string) (near string) {
 	bare := func(name string) string {
-		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
-		return strings.TrimLeft(strings.TrimPrefix(name, "lameduck"), "-")
+		return strings.TrimLeft(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
 	}
 	meant := bare(name)
 	for n := range min(maxTypos, len(meant)/2) + 1 {
