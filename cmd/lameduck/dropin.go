@@ -62,7 +62,8 @@ func (d *dropin) config(args, env []string) (cfg shim.Config, f initFlags, err e
 	if d.name == "tini" && len(words) > 1 && words[0] != "--" && words[1] == "--" {
 		words = slices.Delete(slices.Clone(words), 1, 2)
 	}
-	cfg, err = runConfig(append([]string{"--"}, cli.DropDashes(words)...), env)
+	line, _ := cli.Parse("run", append([]string{"--"}, cli.DropDashes(words)...), env) // variables alone
+	cfg, err = line.Config()
 	switch {
 	case faulty != nil:
 		err = faulty
@@ -72,13 +73,4 @@ func (d *dropin) config(args, env []string) (cfg shim.Config, f initFlags, err e
 		err = f.adjust(&cfg, d.name)
 	}
 	return cfg, f, err
-}
-
-// runConfig returns the configuration of a command line of lameduck itself.
-func runConfig(args, env []string) (shim.Config, error) {
-	line, err := cli.Parse("run", args, env)
-	if err != nil {
-		return shim.Config{}, err
-	}
-	return line.Config()
 }

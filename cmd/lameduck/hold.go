@@ -72,7 +72,9 @@ func warnIfDoubled(cfg *shim.Config) {
 	if at < 0 || !cfg.Holds() {
 		return
 	}
-	if inner, err := runConfig(cfg.Command[at+1:], nil); err == nil && inner.Holds() {
+	line, fault := cli.Parse("run", cfg.Command[at+1:], nil)
+	inner, err := line.Config()
+	if fault == nil && err == nil && inner.Holds() {
 		cfg.Warnings = append(cfg.Warnings, "the command runs a lameduck that holds, too, and the two holds add up: "+
 			"leave out the flags of one")
 	}

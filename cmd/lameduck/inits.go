@@ -41,17 +41,17 @@ type initFlags struct {
 	Rewrite     []shim.Rewrite `of:"dumb-init" short:"r" type:"numbers"`
 }
 
-// answer returns what a flag that only asks prints, and the descriptor to print to. ok reports
-// whether there is such a flag.
-func (d *dropin) answer(f *initFlags) (text string, fd int, ok bool) {
+// answer returns what a flag that only asks prints, or "", and the descriptor to print to.
+func (d *dropin) answer(f *initFlags) (text string, fd int) {
 	switch {
 	case f.Version:
-		return fmt.Sprintf(d.version, version), d.versionTo, true
+		return fmt.Sprintf(d.version, version), d.versionTo
 	case f.License || f.LicenseText:
-		return license, syscall.Stdout, true
+		return "lameduck is licensed under the Apache License, Version 2.0.\n", syscall.Stdout
+	case f.Help:
+		return "usage: " + d.usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n", d.helpTo
 	}
-	text = "usage: " + d.usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
-	return text, d.helpTo, f.Help
+	return "", 0
 }
 
 // adjust puts the flags and variables into cfg.

@@ -84,6 +84,3 @@ func hintAbout(command string) string {
 	}
 	return ""
 }
-
-// license is what other inits print for -l or -L.
-const license = "lameduck is licensed under the Apache License, Version 2.0.\n"

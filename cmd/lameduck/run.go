@@ -102,7 +102,7 @@ func failWithout(line *cli.Line, args, env []string, err error) int {
 // runDropin is lameduck under another name.
 func runDropin(d *dropin, args, env []string) int {
 	cfg, f, err := d.config(args, env)
-	if text, fd, ok := d.answer(&f); ok {
+	if text, fd := d.answer(&f); text != "" {
 		return answerOn(fd, text)
 	}
 	if err == nil {
