@@ -65,7 +65,7 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 		if f.Subreaper || isSet("TINI_SUBREAPER") {
 			cfg.Subreaper = shim.Yes
 		}
-		cfg.Group = cfg.Group || isSet("TINI_KILL_PROCESS_GROUP")
+		f.Group = f.Group || isSet("TINI_KILL_PROCESS_GROUP")
 		verbosity := 1 + len(f.Verbose)
 		if value, set := cli.Lookup(cfg.Env, "TINI_VERBOSITY"); set { // wins over -v; as with atoi(3), a word is 0
 			verbosity, _ = strconv.Atoi(value)
@@ -98,8 +98,8 @@ func (f *initFlags) adjust(cfg *shim.Config, init string) error {
 	cfg.WarnReaped = f.Warn
 	cfg.ParentDeathSignal = cmp.Or(f.Pdeath, cfg.ParentDeathSignal)
 	for _, m := range f.Expect { // wins over LAMEDUCK_EXIT_CODE
-		cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == m.From })
-		cfg.ExitCodes = append(cfg.ExitCodes, m)
+		isSame := func(old shim.ExitMap) bool { return old.From == m.From }
+		cfg.ExitCodes = append(slices.DeleteFunc(cfg.ExitCodes, isSame), m)
 	}
 	f.rewrite(cfg)
 	return nil

@@ -40,17 +40,14 @@ func install(args []string) int {
 
 // copySelf writes the running program to a new file beside path, and renames the file to path.
 func copySelf(path string) error {
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		return err
-	}
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".lameduck-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(fresh.Name()) // unless it is renamed
-	_, err = fresh.Write(program)
-	err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
+	program, err := os.ReadFile("/proc/self/exe")
+	_, failed := fresh.Write(program)
+	err = cmp.Or(err, failed, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
 	if err != nil {
 		return err
 	}
