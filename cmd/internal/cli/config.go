@@ -56,14 +56,14 @@ func (l *Line) Config() (shim.Config, error) {
 			continue
 		}
 		vain := fmt.Errorf("%v has no effect %s", g, without)
-		silent := holdIsOff && need != "health"
-		if !g.fromEnv && !silent {
+		switch {
+		case holdIsOff && need != "health":
+		case g.fromEnv:
+			warnings = append(warnings, fmt.Sprintf("%v: %s", vain, remedy))
+		default:
 			return cfg, &shim.FlagError{Flag: g.Name, Err: vain, Remedy: remedy + ", or leave it out"}
 		}
 		g.Target.SetZero()
-		if !silent {
-			warnings = append(warnings, fmt.Sprintf("%v: %s", vain, remedy))
-		}
 	}
 	cfg = l.Values()
 	cfg.Warnings = append(cfg.Warnings, warnings...)
@@ -71,8 +71,8 @@ func (l *Line) Config() (shim.Config, error) {
 }
 
 // Tolerant returns the configuration of a preStop hook, of all that is right on the line. What it leaves
-// out is in Faults. A hook that lacks its hold for a fault holds until quiet, or not
-// at all if the grace period leaves no time to: the kubelet kills a hook that outlives it.
+// out is in Faults. A hook that lacks its hold for a fault holds until quiet, or not at all if the grace
+// period leaves no time to: the kubelet kills a hook that outlives it.
 func (l *Line) Tolerant() shim.Config {
 	for {
 		cfg, err := l.Config()

@@ -44,8 +44,8 @@ func (l *Line) readEnv(env []string) {
 			if near := nearest(name, slices.Sorted(maps.Keys(all))); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
-			fault := &shim.FlagError{Flag: name, Err: errors.New("unknown variable " + shim.Quote(name)), Remedy: remedy}
-			l.Unknown = append(l.Unknown, fault)
+			what := errors.New("unknown variable " + shim.Quote(name))
+			l.Unknown = append(l.Unknown, &shim.FlagError{Flag: name, Err: what, Remedy: remedy})
 		}
 		l.Env = append(l.Env, entry)
 	}

@@ -16,7 +16,7 @@ type Line struct {
 	Flags
 	Given   []Given           // the values of flags: those on the command line, and then the variables
 	Unknown []*shim.FlagError // variables that belong to no flag
-	Faults  []*shim.FlagError // words that are left out
+	Faults  []*shim.FlagError // words that are left out; Tolerant adds flags
 
 	name  string                // of the command: run, hold or watch
 	all   []*kong.Flag          // of all commands; nil: name is another program's

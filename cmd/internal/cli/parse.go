@@ -48,14 +48,11 @@ func newParser(flags any, options ...kong.Option) *kong.Kong {
 }
 
 // flagsOf returns the flags that a command has.
-func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
-	for _, f := range all {
+func flagsOf(name string, all []*kong.Flag) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(all), func(f *kong.Flag) bool {
 		of := cmp.Or(f.Tag.Get("of"), commands[f.Tag.Group])
-		if slices.Contains(strings.Fields(of), name) {
-			flags = append(flags, f)
-		}
-	}
-	return flags
+		return !slices.Contains(strings.Fields(of), name)
+	})
 }
 
 // isFlag reports whether a word is a flag.
