@@ -61,8 +61,8 @@ func explain(cfg shim.Config, asHook bool) int {
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
 // PID 1, and asks nothing. Users at a terminal get errors at once.
 func isHook(line *cli.Line) bool {
-	asks := line.Questions != (cli.Questions{})
-	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
+	asksNothing := line.Questions == (cli.Questions{})
+	return asksNothing && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
 // warnIfDoubled adds a warning to cfg if both it and a lameduck in its command hold.

@@ -24,16 +24,10 @@ type Questions struct {
 	HelpAll bool `of:"run hold watch"`
 }
 
-// commands has the commands that have the flags of a group: run is lameduck itself.
+// commands has the commands that have the flags of a group, if not only run, which is lameduck itself.
 var commands = map[string]string{
-	"Hold:":      "run hold",
-	"Traffic:":   "run hold watch",
-	"Signals:":   "run",
-	"Stop:":      "run",
-	"Exit:":      "run",
-	"Report:":    "run hold",
-	"Neighbors:": "run",
-	"Process:":   "run",
-	"View:":      "watch",
-	"Questions:": "run",
+	"Hold:":    "run hold",
+	"Traffic:": "run hold watch",
+	"Report:":  "run hold",
+	"View:":    "watch",
 }

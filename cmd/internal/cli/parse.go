@@ -50,7 +50,7 @@ func newParser(flags any, options ...kong.Option) *kong.Kong {
 // flagsOf returns the flags that a command has.
 func flagsOf(name string, all []*kong.Flag) []*kong.Flag {
 	return slices.DeleteFunc(slices.Clone(all), func(f *kong.Flag) bool {
-		of := cmp.Or(f.Tag.Get("of"), commands[f.Tag.Group])
+		of := cmp.Or(f.Tag.Get("of"), commands[f.Tag.Group], "run")
 		return !slices.Contains(strings.Fields(of), name)
 	})
 }
