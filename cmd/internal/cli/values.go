@@ -44,11 +44,12 @@ func types() map[string]kong.Mapper {
 		"exits":    list(parseExitMap),
 		"level": oneOf("level", "error, warn, info or debug",
 			shim.Error, shim.Warn, shim.Info, shim.Debug),
-		"format":   oneOf("format", "text or json", "text", "json"),
-		"expected": one(parseExpected),
-		"numbers":  one(parseNumbers),
-		"health":   one(shim.ParseHealth),
-		"mode":     oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
+		"format": oneOf("format", "text or json", "text", "json"),
+		"health": one(shim.ParseHealth),
+		"mode":   oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
+
+		"expected": one(parseExpected), // of tini
+		"numbers":  one(parseNumbers),  // of dumb-init
 	}
 }
 
