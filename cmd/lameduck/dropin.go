@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -21,9 +19,8 @@ type dropin struct {
 	version            string // of the init, with a place for ours
 	versionTo, helpTo  int    // the descriptors that the init prints these to
 
-	// The exit codes for a program that does not exist, may not be executed, or cannot be
-	// started for another reason.
-	notFound, refused, failed int
+	failed int           // the exit code for a program that cannot be started
+	codes  map[error]int // other exit codes, by the reason
 }
 
 // exitDropin is the exit code of all inits for a usage error.
@@ -57,46 +54,23 @@ func isPart(word string) bool {
 	return err == nil || strings.Contains(parts, " "+word+" ")
 }
 
-// startCode returns the exit code for a program that could not be started.
-func (d *dropin) startCode(err *shim.StartError) int {
-	switch {
-	case errors.Is(err, syscall.ENOENT):
-		return d.notFound
-	case errors.Is(err, syscall.EACCES):
-		return d.refused
-	}
-	return d.failed
-}
-
-// config reads the flags, and returns the Config of lameduck's own variables, adjusted by the flags.
+// config reads the flags, and returns the Config of lameduck's own variables, adjusted by the flags. JSON
+// is valid after an error, too.
 func (d *dropin) config(args, env []string) (cfg shim.Config, f initFlags, err error) {
-	words, err := cli.ParseOther(d.name, &f, args)
-	if err != nil {
-		return cfg, f, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)", err, d.usage)
-	}
+	words, faulty := cli.ParseOther(d.name, d.usage, &f, args)
 	// tini's own usage is "PROGRAM -- [ARGS]". As with getopt(3), a "--" that follows another "--" stays.
 	if d.name == "tini" && len(words) > 1 && words[0] != "--" && words[1] == "--" {
 		words = slices.Delete(slices.Clone(words), 1, 2)
 	}
-	command := cli.DropDashes(words)
-	if len(command) == 0 {
-		return cfg, f, fmt.Errorf("no program to run (%s)", d.usage)
+	line, _ := cli.Parse("run", append([]string{"--"}, cli.DropDashes(words)...), env) // variables alone
+	cfg, err = line.Config()
+	switch {
+	case faulty != nil:
+		err = faulty
+	case len(cfg.Command) == 0:
+		err = fmt.Errorf("no program to run (%s)", d.usage)
+	case err == nil:
+		err = f.adjust(&cfg, d.name)
 	}
-	cfg, err = runConfig(append([]string{"--"}, command...), env)
-	if err != nil {
-		return cfg, f, err
-	}
-	cfg.LingerGiven = true // the other inits leave with their child
-	cfg.PassAll = true
-	err = f.adjust(&cfg, d.name)
 	return cfg, f, err
-}
-
-// runConfig returns the configuration of a command line of lameduck itself.
-func runConfig(args, env []string) (shim.Config, error) {
-	line, err := cli.Parse("run", args, env)
-	if err != nil {
-		return shim.Config{}, err
-	}
-	return line.Config()
 }

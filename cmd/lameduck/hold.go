@@ -20,7 +20,8 @@ func hold(args, env []string, warnings ...string) int {
 	if err == nil && line.Help { // whatever the values are
 		return answer(line.HelpText())
 	}
-	cfg, faults := line.Tolerant()
+	cfg := line.Tolerant()
+	faults := line.Faults
 	switch {
 	case len(faults) > 0 && !isHook(line):
 		err = cmp.Or[error](err, faults[0])
@@ -60,8 +61,8 @@ func explain(cfg shim.Config, asHook bool) int {
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
 // PID 1, and asks nothing. Users at a terminal get errors at once.
 func isHook(line *cli.Line) bool {
-	asks := line.Questions != (cli.Questions{})
-	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
+	asksNothing := line.Questions == (cli.Questions{})
+	return asksNothing && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
 // warnIfDoubled adds a warning to cfg if both it and a lameduck in its command hold.
@@ -71,7 +72,9 @@ func warnIfDoubled(cfg *shim.Config) {
 	if at < 0 || !cfg.Holds() {
 		return
 	}
-	if inner, err := runConfig(cfg.Command[at+1:], nil); err == nil && inner.Holds() {
+	line, fault := cli.Parse("run", cfg.Command[at+1:], nil)
+	inner, err := line.Config()
+	if fault == nil && err == nil && inner.Holds() {
 		cfg.Warnings = append(cfg.Warnings, "the command runs a lameduck that holds, too, and the two holds add up: "+
 			"leave out the flags of one")
 	}

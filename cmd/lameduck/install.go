@@ -39,22 +39,15 @@ func install(args []string) int {
 }
 
 // copySelf writes the running program to a new file beside path, and renames the file to path.
-func copySelf(path string) (err error) {
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		return err
-	}
+func copySelf(path string) error {
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".lameduck-*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(fresh.Name())
-		}
-	}()
-	_, err = fresh.Write(program)
-	err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
+	defer os.Remove(fresh.Name()) // unless it is renamed
+	program, err := os.ReadFile("/proc/self/exe")
+	_, failed := fresh.Write(program)
+	err = cmp.Or(err, failed, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
 	if err != nil {
 		return err
 	}

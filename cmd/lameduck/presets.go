@@ -66,46 +66,37 @@ func presetList() string {
 	return list
 }
 
-// explainPreset returns the explanation of a preset, with the source.
+// explainPreset returns the explanation of a preset, with the source, in 80 columns.
 func explainPreset(p *shim.Preset) string {
-	text := strings.Join(append([]string{p.Name}, p.Aliases...), ", ") + "\n"
-	row := func(title, format string, args ...any) {
-		for _, line := range wrap(fmt.Sprintf(format, args...), 80-len("  source    ")) {
-			text += fmt.Sprintf("  %-9s %s\n", title, line)
-			title = ""
+	text := strings.Join(append([]string{p.Name}, p.Aliases...), ", ")
+	row := func(title, words string) {
+		column := 80
+		for word := range strings.FieldsSeq(words) {
+			column += 1 + len(word)
+			if column > 80 {
+				text += fmt.Sprintf("\n  %-9s", title)
+				title, column = "", len("  source    "+word)
+			}
+			text += " " + word
 		}
 	}
 	on := "TERM"
 	for _, s := range p.StopSignals {
 		on += " or " + s.String()
 	}
-	row("sends", "%s on %s", p.Schedule, on)
-	row("effect", "%s", p.Says)
+	row("sends", p.Schedule.String()+" on "+on)
+	row("effect", p.Says)
 	if p.Kept != "" {
-		row("kept", "connections that clients keep: %s", p.Kept)
+		row("kept", "connections that clients keep: "+p.Kept)
 	}
 	for _, m := range p.Exit {
-		row("exit", "%d is reported as %d", m.From, m.To)
+		row("exit", fmt.Sprintf("%d is reported as %d", m.From, m.To))
 	}
-	if p.Caveat != "" {
-		row("caveat", "%s", p.Caveat)
-	}
+	row("caveat", p.Caveat)
 	proven := "from documentation"
 	if p.Proven {
 		proven = "tested on the real server"
 	}
-	row("source", "%s (%s)", p.Source, proven)
-	return text
-}
-
-// wrap splits text between words into lines of at most so many columns.
-func wrap(text string, columns int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > columns {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimLeft(line+" "+word, " ")
-	}
-	return append(lines, line)
+	row("source", p.Source+" ("+proven+")")
+	return text + "\n"
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -36,8 +37,7 @@ func write(fd int, text string) error {
 	for rest := []byte(text); len(rest) > 0; {
 		n, err := syscall.Write(fd, rest)
 		if err != nil && err != syscall.EINTR {
-			name := map[int]string{syscall.Stdout: "standard output", syscall.Stderr: "standard error"}[fd]
-			return fmt.Errorf("cannot write to %s: %w", name, err)
+			return fmt.Errorf("cannot write to standard output: %w", err) // of standard error nobody could read
 		}
 		rest = rest[max(n, 0):]
 	}
@@ -61,23 +61,26 @@ func fail(err error) int { return failIn(false, err) }
 
 // failIn is fail with a choice of the form.
 func failIn(inJSON bool, err error) int {
-	shim.Say(err.Error(), inJSON)
+	code := exitFailed
 	var start *shim.StartError
 	switch {
 	case !errors.As(err, &start):
-		return exitFailed
 	case start.Missing():
-		return exitNotFound
+		code, err = exitNotFound, fmt.Errorf("%w%s", err, hintAbout(start.Command))
 	case start.Refused():
-		return exitRefused
+		code = exitRefused
 	}
-	return exitFailed
+	shim.Say(err.Error(), inJSON)
+	return code
 }
 
-// helpAs returns the help under another name.
-func helpAs(usage string) string {
-	return "usage: " + usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
+// hintAbout returns what may have been meant by a command that does not exist, or "".
+func hintAbout(command string) string {
+	switch meant := cli.Meant(command); {
+	case meant != "":
+		return "; did you mean lameduck " + meant + "?"
+	case strings.Contains(command, " "):
+		return "; no shell splits it into words: make each word an item of its own"
+	}
+	return ""
 }
-
-// license is what other inits print for -l or -L.
-const license = "lameduck is licensed under the Apache License, Version 2.0.\n"

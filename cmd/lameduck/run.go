@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -41,17 +42,6 @@ func lameduck(argv0 string, args, env []string) int {
 	return run(args, env)
 }
 
-// hintAbout returns what may have been meant by a command that does not exist, or "".
-func hintAbout(command string) string {
-	switch meant := cli.Meant(command); {
-	case meant != "":
-		return "did you mean lameduck " + meant + "?"
-	case strings.Contains(command, " "):
-		return "no shell splits it into words: make each word an item of its own"
-	}
-	return ""
-}
-
 // run runs the command under the shim, unless the flags only ask.
 func run(args, env []string) int {
 	line, err := cli.Parse("run", args, env)
@@ -63,7 +53,7 @@ func run(args, env []string) int {
 		return answer(versionLine())
 	case len(line.Command) == 0 && !line.Explain:
 		err = errNoCommand
-	case fromOutside() && isHook(line):
+	case os.Getppid() == 0 && isHook(line): // see failWithout
 		err = shim.Find(line.Command, line.Env)
 	}
 	if err != nil {
@@ -81,35 +71,25 @@ func run(args, env []string) int {
 	if err == nil {
 		return code
 	}
-	var start *shim.StartError
-	if hint := hintAbout(cfg.Command[0]); hint != "" && errors.As(err, &start) && start.Missing() {
-		err = fmt.Errorf("%w; %s", err, hint)
-	}
 	return failIn(cfg.JSON, err)
 }
 
-// failWithout fails for a fault on the line, or for lack of a command. Without a command it is probably a
-// preStop hook whose author forgot the word hold, and holds. A child of PID 1 is none: somebody runs
-// lameduck under an init, and forgot the command.
+// failWithout fails for a fault on the line, or for lack of a command, unless lameduck is probably a
+// preStop hook: a slip in one word must not cost the hold.
+//
+// A hook whose author forgot the word hold has no command, and holds. A child of PID 1 is none: somebody
+// runs lameduck under an init, and forgot the command. A hook that was meant to say hold, and names no
+// program that can be executed, has entered the container from outside: its parent is not in its PID
+// namespace. The flags count, before that word and after it, and the hook fails at the end.
 func failWithout(line *cli.Line, args, env []string, err error) int {
+	parent := os.Getppid()
 	hasCommand := len(args) == 0 || args[0] == "--" || len(line.Command) > 0
 	switch {
-	case fromOutside() && isHook(line) && hasCommand:
-		return holdAnyway(line, args, env, err)
-	case hasCommand || os.Getppid() == 1 || !isHook(line):
+	case !isHook(line) || parent == 1 || hasCommand && parent != 0:
 		return failIn(line.LogFormat == "json", err)
+	case !hasCommand:
+		return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
 	}
-	return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
-}
-
-// fromOutside reports whether lameduck has entered the container from outside: its parent is not in
-// its PID namespace, as that of a hook and of kubectl exec.
-func fromOutside() bool { return os.Getpid() != 1 && os.Getppid() == 0 }
-
-// holdAnyway holds for a hook that was meant to say hold, and names no program that can be executed: a
-// slip in one word must not cost the hold. The flags count, before that word and after it, and the
-// hook fails at the end.
-func holdAnyway(line *cli.Line, args, env []string, err error) int {
 	words := line.Command
 	if len(words) == 1 {
 		words = strings.Fields(words[0])
@@ -122,7 +102,7 @@ func holdAnyway(line *cli.Line, args, env []string, err error) int {
 // runDropin is lameduck under another name.
 func runDropin(d *dropin, args, env []string) int {
 	cfg, f, err := d.config(args, env)
-	if text, fd, ok := d.answer(&f); ok {
+	if text, fd := d.answer(&f); text != "" {
 		return answerOn(fd, text)
 	}
 	if err == nil {
@@ -133,11 +113,10 @@ func runDropin(d *dropin, args, env []string) int {
 		}
 		err = failed
 	}
-	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
-	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
+	shim.Say(err.Error(), cfg.JSON)
 	var start *shim.StartError
-	if !errors.As(err, &start) {
-		return exitDropin
+	if errors.As(err, &start) {
+		return cmp.Or(d.codes[start.Err], d.failed)
 	}
-	return d.startCode(start)
+	return exitDropin
 }

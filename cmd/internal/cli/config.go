@@ -10,7 +10,7 @@ import (
 
 // Values returns the configuration without checks. Invalid values are zero.
 func (l *Line) Values() shim.Config {
-	cfg := l.Settings
+	cfg := l.Flags.Config
 	cfg.JSON = l.JSON || l.LogFormat == "json"
 	for _, u := range l.Unknown {
 		cfg.Warnings = append(cfg.Warnings, u.Error())
@@ -44,8 +44,9 @@ func (l *Line) Config() (shim.Config, error) {
 		if g.Err != nil {
 			return cfg, g.Err
 		}
-		turnsOff := g.Target.IsZero() && (g.Name == "until" || g.Name == "delay")
-		holdIsOff = holdIsOff || turnsOff && g.fromEnv
+		if g.fromEnv && g.Target.IsZero() && (g.Name == "until" || g.Name == "delay") {
+			holdIsOff = true
+		}
 	}
 	var warnings []string
 	for _, g := range l.Given {
@@ -55,24 +56,24 @@ func (l *Line) Config() (shim.Config, error) {
 			continue
 		}
 		vain := fmt.Errorf("%v has no effect %s", g, without)
-		silent := holdIsOff && need != "health"
-		if !g.fromEnv && !silent {
+		switch {
+		case holdIsOff && need != "health":
+		case g.fromEnv:
+			warnings = append(warnings, fmt.Sprintf("%v: %s", vain, remedy))
+		default:
 			return cfg, &shim.FlagError{Flag: g.Name, Err: vain, Remedy: remedy + ", or leave it out"}
 		}
 		g.Target.SetZero()
-		if !silent {
-			warnings = append(warnings, fmt.Sprintf("%v: %s", vain, remedy))
-		}
 	}
 	cfg = l.Values()
 	cfg.Warnings = append(cfg.Warnings, warnings...)
 	return cfg, nil
 }
 
-// Tolerant returns the configuration of a preStop hook, of all that is right on the line, and
-// the faults of what it leaves out. A hook that lacks its hold for a fault holds until quiet, or not
-// at all if the grace period leaves no time to: the kubelet kills a hook that outlives it.
-func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
+// Tolerant returns the configuration of a preStop hook, of all that is right on the line. What it leaves
+// out is in Faults. A hook that lacks its hold for a fault holds until quiet, or not at all if the grace
+// period leaves no time to: the kubelet kills a hook that outlives it.
+func (l *Line) Tolerant() shim.Config {
 	for {
 		cfg, err := l.Config()
 		if len(l.Faults) > 0 && !cfg.Holds() {
@@ -82,18 +83,18 @@ func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
 			_, err = shim.Review(cfg)
 		}
 		if err == nil {
-			return cfg, l.Faults
+			return cfg
 		}
 		fault := &shim.FlagError{Err: err}
 		errors.As(err, &fault)
 		l.Faults = append(l.Faults, fault)
-		rest := shim.Config{Env: cfg.Env, Until: shim.Quiet, Level: shim.Warn, JSON: cfg.JSON}
-		switch {
-		case fault.Flag == "grace-period" && cfg.GracePeriod > 0:
-			rest.Until = shim.Elapsed
-			fallthrough
-		case !l.gave(fault.Flag):
-			return rest, l.Faults
+		noTime := fault.Flag == "grace-period" && cfg.GracePeriod > 0
+		if noTime || !l.gave(fault.Flag) {
+			rest := shim.Config{Env: cfg.Env, Level: shim.Warn, JSON: cfg.JSON}
+			if !noTime {
+				rest.Until = shim.Quiet
+			}
+			return rest
 		}
 		l.Given = slices.DeleteFunc(l.Given, func(g Given) bool {
 			if g.Name == fault.Flag {

@@ -30,11 +30,10 @@ func configOf(args, env []string) string {
 	var said []string
 	if len(args) > 0 && args[0] == "hold" {
 		line, _ := Parse("hold", args[1:], env)
-		tolerant, faults := line.Tolerant()
-		for _, fault := range faults {
+		cfg = line.Tolerant()
+		for _, fault := range line.Faults {
 			said = append(said, "error: "+fault.Error())
 		}
-		cfg = tolerant
 	} else {
 		line, err := Parse("run", args, env)
 		if err == nil {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,7 +16,7 @@ const Prefix = "LAMEDUCK_"
 
 // Variable returns the name of a flag's variable, or "".
 func Variable(f *kong.Flag) string {
-	if f.Group.Key == "Questions:" {
+	if f.Tag.Group == "Questions:" {
 		return ""
 	}
 	return shim.Variable(f.Name)
@@ -25,33 +27,27 @@ func Variable(f *kong.Flag) string {
 // variable counts as unset, and so do blanks and newlines around a value, as left by an editor or by
 // $(cat FILE). The command does not get the variables of the flags: a lameduck in the command would
 // hold as well. Variables of flags that only other commands of lameduck have stay.
-func (l *Line) readEnv(env []string, all []*kong.Flag) {
-	var known, ours []string
-	for _, f := range all {
-		known = append(known, Variable(f))
-	}
+func (l *Line) readEnv(env []string) {
+	all := byName(l.all)
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
-		i := slices.Index(known, name)
+		f := l.named[name]
 		switch {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
-		case i >= 0 && slices.Contains(l.flags, all[i]) && !isAddress(value):
-			ours = append(ours, entry)
+		case f != nil && !isAddress(value):
+			if text := strings.TrimSpace(value); text != "" && !l.gave(f.Name) {
+				l.Given = append(l.Given, Given{Flag: f, Text: text, fromEnv: true})
+			}
 			continue
-		case i < 0 && !foreign(name, value, env):
+		case all[name] == nil && !foreign(name, value, env):
 			remedy := "lameduck --help-all lists the variables"
-			if near := nearest(name, known); near != "" {
+			if near := nearest(name, slices.Sorted(maps.Keys(all))); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
-			l.Unknown = append(l.Unknown, faultOf(name, "unknown variable "+shim.Quote(name), remedy))
+			what := errors.New("unknown variable " + shim.Quote(name))
+			l.Unknown = append(l.Unknown, &shim.FlagError{Flag: name, Err: what, Remedy: remedy})
 		}
 		l.Env = append(l.Env, entry)
-	}
-	for _, f := range l.flags {
-		value, _ := Lookup(ours, Variable(f))
-		if text := strings.TrimSpace(value); text != "" && !l.gave(f.Name) {
-			l.give(Given{Flag: f, Text: text, fromEnv: true})
-		}
 	}
 }
 
@@ -80,8 +76,7 @@ func foreign(name, value string, env []string) bool {
 // isAddress reports whether a value is that of NAME_PORT or NAME_PORT_80_TCP. No flag takes
 // such a value.
 func isAddress(value string) bool {
-	protocol, _, found := strings.Cut(value, "://")
-	return found && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)
+	return strings.HasPrefix(value, "tcp://") || strings.HasPrefix(value, "udp://") || strings.HasPrefix(value, "sctp://")
 }
 
 // Lookup returns the value of a variable as getenv(3) does.

@@ -6,7 +6,7 @@ import "github.com/lameduck-init/lameduck/shim"
 // has the commands that have the flag, if not those of its group; see commands. The other
 // tags are explained at shim.Config.
 type Flags struct {
-	Settings
+	shim.Config
 
 	LogFormat string `group:"Report:" type:"format"`
 
@@ -24,19 +24,10 @@ type Questions struct {
 	HelpAll bool `of:"run hold watch"`
 }
 
-// Settings is shim.Config under another name: Line has a method Config.
-type Settings = shim.Config
-
-// commands has the commands that have the flags of a group: run is lameduck itself.
+// commands has the commands that have the flags of a group, if not only run, which is lameduck itself.
 var commands = map[string]string{
-	"Hold:":      "run hold",
-	"Traffic:":   "run hold watch",
-	"Signals:":   "run",
-	"Stop:":      "run",
-	"Exit:":      "run",
-	"Report:":    "run hold",
-	"Neighbors:": "run",
-	"Process:":   "run",
-	"View:":      "watch",
-	"Questions:": "run",
+	"Hold:":    "run hold",
+	"Traffic:": "run hold watch",
+	"Report:":  "run hold",
+	"View:":    "watch",
 }

@@ -14,13 +14,13 @@ import (
 func (l *Line) HelpText() string {
 	switch {
 	case l.name == "hold":
-		return helpOf(l.name, holdIntro, true) + holdOutro
+		return l.help(holdIntro) + holdOutro
 	case l.name == "watch":
-		return helpOf(l.name, watchIntro, true) + watchOutro
+		return l.help(watchIntro) + watchOutro
 	case l.HelpAll:
-		return helpOf(l.name, runIntro+runCommands, true) + runOutro + runNotes
+		return l.help(runIntro+runCommands) + runOutro + runNotes
 	}
-	return helpOf(l.name, runIntro, false) + runOutro
+	return l.help(runIntro) + runOutro
 }
 
 const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and
@@ -153,17 +153,17 @@ func describe(f *kong.Flag) (everyday bool) {
 	return false
 }
 
-// helpOf returns kong's help for a command: the everyday flags, or all flags, in groups and
+// help returns kong's help for the command: the everyday flags, or all flags, in groups and
 // with variables.
-func helpOf(name, intro string, all bool) string {
+func (l *Line) help(intro string) string {
 	var out bytes.Buffer
 	k := newParser(new(Flags), kong.Description(intro), kong.Writers(&out, &out),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
-	k.Model.Flags = flagsOf(name, k.Model.Flags)
+	k.Model.Flags = flagsOf(l.name, k.Model.Flags)
 	for _, f := range k.Model.Flags {
 		everyday := describe(f)
 		switch variable := Variable(f); {
-		case !all:
+		case l.name == "run" && !l.HelpAll:
 			f.Group, f.Hidden = nil, !everyday
 		case variable != "":
 			f.Help += " ($" + variable + ")"

@@ -34,9 +34,9 @@ func TestHelp(t *testing.T) {
 		"hold":  helpFor("hold", "--help"),
 		"watch": helpFor("watch", "--help"),
 	} {
-		own := flagsFor(command)
+		own := byName(flagsFor(command))
 		for _, f := range newParser(new(Flags)).Model.Flags {
-			isOwn := find(own, "--"+f.Name) != nil
+			isOwn := own["--"+f.Name] != nil
 			isListed := regexp.MustCompile(`(?m)^ {2,6}(-\w, )?--(\[no-\])?` + f.Name + `\b[^-]`).MatchString(help)
 			hasVariable := strings.Contains(help, "($"+Variable(f)+")")
 			describe(f)

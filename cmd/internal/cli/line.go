@@ -16,10 +16,11 @@ type Line struct {
 	Flags
 	Given   []Given           // the values of flags: those on the command line, and then the variables
 	Unknown []*shim.FlagError // variables that belong to no flag
-	Faults  []*shim.FlagError // words that are left out
+	Faults  []*shim.FlagError // words that are left out; Tolerant adds flags
 
-	name  string       // of the command: run, hold or watch
-	flags []*kong.Flag // of the command
+	name  string                // of the command: run, hold or watch
+	all   []*kong.Flag          // of all commands; nil: name is another program's
+	named map[string]*kong.Flag // those of the command, by their names
 }
 
 // Given is a value of a flag.
@@ -30,19 +31,22 @@ type Given struct {
 	fromEnv bool
 }
 
-func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
-
-// set gives the flag the value.
-func (g Given) set() error {
-	return g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)
+// String is the value as it was given, or, of another program's flag, in its short form.
+func (g Given) String() string {
+	if g.Tag.Group == "" {
+		return fmt.Sprintf("-%c %s", g.Short, g.Text)
+	}
+	return shim.Flag(g.Name, shim.Quote(g.Text))
 }
 
-// give gives a flag of the line a value. --help wins over an invalid one, which Config returns.
-func (l *Line) give(g Given) {
-	if err := g.set(); err != nil { // with the flag before it, as kong spells it
-		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, errors.Unwrap(err))}
+// set gives the flags their values. --help wins over an invalid one, which Config returns.
+func (l *Line) set() {
+	for i, g := range l.Given {
+		err := errors.Unwrap(g.Parse(kong.ScanAsType(kong.FlagValueToken, g.Text), g.Target)) // without kong's own words
+		if err != nil {
+			l.Given[i].Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
+		}
 	}
-	l.Given = append(l.Given, g)
 }
 
 // gave reports whether a flag or its variable was given.
@@ -50,7 +54,7 @@ func (l *Line) gave(flag string) bool {
 	return slices.ContainsFunc(l.Given, func(g Given) bool { return g.Name == flag })
 }
 
-// faultOf returns the fault of a flag or a word as it is given.
-func faultOf(word, what, remedy string) *shim.FlagError {
-	return &shim.FlagError{Flag: word, Err: errors.New(what), Remedy: remedy}
+// refuse notes the fault of a word.
+func (l *Line) refuse(word, what, remedy string) {
+	l.Faults = append(l.Faults, &shim.FlagError{Flag: word, Err: errors.New(what), Remedy: remedy})
 }

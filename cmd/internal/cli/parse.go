@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,19 +23,11 @@ func Parse(name string, args, env []string) (*Line, error) {
 		l.Command, l.Env = DropDashes(args), env
 		return l, nil
 	}
-	all := newParser(&l.Flags).Model.Flags
-	l.flags = flagsOf(name, all)
-	given, command, faults := read(args, l.flags, name)
-	for _, g := range given {
-		l.give(g)
-	}
-	l.readEnv(env, all)
-	for _, fault := range faults {
-		if fault.Remedy == "" {
-			fault.Remedy = l.remedyFor(fault.Flag, all)
-		}
-	}
-	l.Command, l.Faults = DropDashes(command), faults
+	l.all = newParser(&l.Flags).Model.Flags
+	l.named = byName(flagsOf(name, l.all))
+	l.Command = DropDashes(l.read(args))
+	l.readEnv(env)
+	l.set()
 	l.Help = l.Help || l.HelpAll
 	if len(l.Faults) == 0 {
 		return l, nil
@@ -48,128 +41,101 @@ func Parse(name string, args, env []string) (*Line, error) {
 
 // newParser returns kong for a struct of flags: its grammar, and its help. What a word is, read decides.
 func newParser(flags any, options ...kong.Option) *kong.Kong {
-	for name, r := range readers() {
-		options = append(options, kong.NamedMapper(name, r))
+	for name, t := range types() {
+		options = append(options, kong.NamedMapper(name, t))
 	}
 	return kong.Must(flags, append(options, kong.NoDefaultHelp())...)
 }
 
 // flagsOf returns the flags that a command has.
-func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
-	for _, f := range all {
-		of := f.Tag.Get("of")
-		if of == "" {
-			of = commands[f.Group.Key]
-		}
-		if slices.Contains(strings.Fields(of), name) {
-			flags = append(flags, f)
-		}
-	}
-	return flags
+func flagsOf(name string, all []*kong.Flag) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(all), func(f *kong.Flag) bool {
+		of := cmp.Or(f.Tag.Get("of"), commands[f.Tag.Group], "run")
+		return !slices.Contains(strings.Fields(of), name)
+	})
 }
 
 // isFlag reports whether a word is a flag.
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
 
-// read divides args into flags and the command, which begins at "--" ("--" included), or at
-// the first word other than a flag or the value of a flag. A flag with a fault is left out. A
-// subcommand runs no command: other words are faults, or the values of unknown flags.
-func read(args []string, flags []*kong.Flag, name string) (given []Given, command []string, faults []*shim.FlagError) {
-	for len(args) > 0 && (isFlag(args[0]) || name != "run") {
+// read notes the flags that args begin with, and returns the command, which begins at "--" ("--"
+// included), or at the first word other than a flag or the value of a flag. A subcommand runs no
+// command: other words are faults, or the values of unknown flags.
+func (l *Line) read(args []string) (command []string) {
+	for len(args) > 0 {
 		word := args[0]
-		args = args[1:]
-		if !isFlag(word) {
-			if word != "--" {
-				faults = append(faults, faultOf(word, fmt.Sprintf("unexpected argument %q", word),
-					fmt.Sprintf("leave it out, or run a program called %s with lameduck -- %[1]s", name)))
-			}
+		switch {
+		case isFlag(word):
+			args = l.readFlag(word, args[1:])
 			continue
+		case !IsSubcommand(l.name):
+			return args
+		case word != "--":
+			l.refuse(word, fmt.Sprintf("unexpected argument %q", word),
+				fmt.Sprintf("leave it out, or run a program called %s with lameduck -- %[1]s", l.name))
 		}
-		list, valueFollows, fault := readWord(word, flags)
-		hasValue := len(args) > 0 && args[0] != "--" && !isFlag(args[0])
-		switch {
-		case valueFollows && hasValue && (fault == nil || name != "run"):
-			if fault == nil {
-				list[len(list)-1].Text = args[0]
-			}
-			args = args[1:]
-		case valueFollows && fault == nil:
-			fault = faultOf(word, word+" needs a value", "give "+word+" VALUE")
-		}
-		if fault != nil {
-			faults = append(faults, fault)
-		} else {
-			given = append(given, list...)
-		}
-	}
-	return given, args, faults
-}
-
-// unknown returns the fault of an unknown flag, so far without a remedy.
-func unknown(flag string) *shim.FlagError {
-	return faultOf(flag, "unknown flag "+shim.Quote(flag), "")
-}
-
-// readWord returns the flags in a word, and whether the next word is the value of the last. Several
-// short flags may share a hyphen.
-func readWord(word string, flags []*kong.Flag) (list []Given, valueFollows bool, fault *shim.FlagError) {
-	name, value, attached := strings.Cut(word, "=")
-	if strings.HasPrefix(word, "--") {
-		f := find(flags, name)
-		negated := strings.HasPrefix(name, "--no-")
-		switch {
-		case f == nil:
-			return nil, !attached, unknown(name)
-		case attached && (negated || f.IsBool() && f.Tag.Type == ""):
-			return nil, false, faultOf(name, name+" takes no value", "give "+name+" alone")
-		case negated:
-			value = "false"
-		case f.IsBool() && !attached:
-			value = "true"
-		}
-		return []Given{{Flag: f, Text: value}}, !attached && !f.IsBool(), nil
-	}
-	if name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
-		return nil, !attached, unknown(name)
-	}
-	for rest := word[1:]; rest != ""; {
-		_, size := utf8.DecodeRuneInString(rest)
-		f := find(flags, "-"+rest[:size])
-		if f == nil {
-			return nil, true, unknown("-" + rest[:size])
-		}
-		rest = rest[size:]
-		if !f.IsBool() { // the rest of the word is the value
-			return append(list, Given{Flag: f, Text: rest}), rest == "", nil
-		}
-		list = append(list, Given{Flag: f, Text: "true"})
-	}
-	return list, false, nil
-}
-
-// names returns a flag as it may be given: --delay, -d.
-func names(f *kong.Flag) []string {
-	list := []string{"--" + f.Name}
-	if f.Short != 0 {
-		list = append(list, "-"+string(f.Short))
-	}
-	if f.Tag.Negatable != "" {
-		list = append(list, "--no-"+f.Name)
-	}
-	for _, alias := range f.Aliases {
-		list = append(list, "--"+alias)
-	}
-	return list
-}
-
-// find returns the flag with a name, or nil.
-func find(flags []*kong.Flag, name string) *kong.Flag {
-	for _, f := range flags {
-		if slices.Contains(names(f), name) {
-			return f
-		}
+		args = args[1:]
 	}
 	return nil
+}
+
+// readFlag notes a flag, or several short ones that share a hyphen. The value may be the next word.
+// readFlag returns what follows. A word with a fault is left out.
+func (l *Line) readFlag(word string, next []string) (rest []string) {
+	var switches []Given
+	name, value, attached := strings.Cut(word, "=")
+	f := l.named[name]
+	isLong := strings.HasPrefix(word, "--") || l.named["-"+name] != nil && name != "-help" // a hyphen is missing
+	for letters := word[1:]; !isLong; letters = value {
+		_, size := utf8.DecodeRuneInString(letters)
+		name, value = "-"+letters[:size], letters[size:]
+		f, attached = l.named[name], value != ""
+		if f == nil || !f.IsBool() || !attached {
+			break
+		}
+		switches = append(switches, Given{Flag: f, Text: "true"})
+	}
+	isNegated := strings.HasPrefix(name, "--no-")
+	hasNext := len(next) > 0 && next[0] != "--" && !isFlag(next[0])
+	switch {
+	case f == nil:
+		l.refuse(name, "unknown flag "+shim.Quote(name), l.remedyFor(name))
+		if !attached && hasNext && IsSubcommand(l.name) {
+			return next[1:]
+		}
+		return next
+	case attached && (isNegated || f.IsBool() && f.Tag.Type == ""):
+		l.refuse(name, name+" takes no value", "give "+name+" alone")
+		return next
+	case isNegated:
+		value = "false"
+	case attached:
+	case f.IsBool():
+		value = "true"
+	case hasNext:
+		value, next = next[0], next[1:]
+	default:
+		l.refuse(word, word+" needs a value", "give "+word+" VALUE")
+		return next
+	}
+	l.Given = append(append(l.Given, switches...), Given{Flag: f, Text: value})
+	return next
+}
+
+// byName returns flags by their names: --delay, -d, LAMEDUCK_DELAY.
+func byName(flags []*kong.Flag) map[string]*kong.Flag {
+	named := map[string]*kong.Flag{}
+	for _, f := range flags {
+		named["--"+f.Name] = f
+		named[Variable(f)] = f
+		if f.Short != 0 {
+			named["-"+string(f.Short)] = f
+		}
+		if f.Tag.Negatable != "" {
+			named["--no-"+f.Name] = f
+		}
+	}
+	return named
 }
 
 // subcommands are words with a meaning of their own at the beginning of a line.
@@ -185,17 +151,15 @@ func Meant(word string) string {
 func IsSubcommand(word string) bool { return slices.Contains(subcommands, word) }
 
 // remedyFor returns what may have been meant by an unknown flag.
-func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
-	var known []string
-	for _, f := range l.flags {
-		known = append(known, names(f)...)
-	}
+func (l *Line) remedyFor(unknown string) string {
+	known := slices.Sorted(maps.Keys(l.named))
 	if l.name == "run" {
 		known = append(known, subcommands...)
 	}
 	near := nearest(unknown, known)
 	switch {
-	case find(flagsOf("run", all), unknown) != nil: // and so not of the subcommand
+	case l.all == nil: // another program's
+	case byName(flagsOf("run", l.all))[unknown] != nil: // and so not of the subcommand
 		return fmt.Sprintf("lameduck itself has the flag, lameduck %s does not", l.name)
 	case near != "":
 		return fmt.Sprintf("did you mean %s?", near)
@@ -206,32 +170,30 @@ func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 }
 
 // ParseOther reads the flags of another program into grammar, a struct for kong, and returns the
-// words that follow the flags. The tag "of" has the programs that have a flag. Long flags may be
-// abbreviated.
-func ParseOther(program string, grammar any, args []string) (rest []string, err error) {
+// words that follow the flags. The tag "of" has the programs that have a flag. As with getopt_long(3), a
+// long flag may be cut short to a unique beginning, here of at least two letters.
+func ParseOther(program, usage string, grammar any, args []string) (rest []string, err error) {
 	flags := flagsOf(program, newParser(grammar).Model.Flags)
-	abbreviate(flags)
-	given, rest, faults := read(args, flags, "run")
-	if len(faults) > 0 {
-		return nil, faults[0]
-	}
-	for _, g := range given {
-		err = cmp.Or(err, g.set())
-	}
-	return rest, err
-}
-
-// abbreviate lets a long flag be cut short to a unique beginning of at least two letters,
-// as getopt_long(3) does.
-func abbreviate(flags []*kong.Flag) {
+	l := &Line{name: program, named: byName(flags)}
 	for _, f := range flags {
 		for n := 2; n < len(f.Name); n++ {
-			begins := func(other *kong.Flag) bool { return other != f && strings.HasPrefix(other.Name, f.Name[:n]) }
-			if !slices.ContainsFunc(flags, begins) {
-				f.Aliases = append(f.Aliases, f.Name[:n])
+			short := "--" + f.Name[:n]
+			_, isAmbiguous := l.named[short]
+			l.named[short] = f
+			if isAmbiguous {
+				l.named[short] = nil
 			}
 		}
 	}
+	rest = l.read(args)
+	if len(l.Faults) > 0 {
+		return nil, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)", l.Faults[0], usage)
+	}
+	l.set()
+	for _, g := range l.Given {
+		err = cmp.Or(err, g.Err)
+	}
+	return rest, err
 }
 
 // DropDashes returns a command without the "--" before it.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,16 +17,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// reader reads the values of a type.
-type reader struct {
-	parse  func(text string) (any, error)
-	isList bool // values may come together, separated by commas
-	isBool bool // the flag may be given without a value, which means yes
-}
-
-// readers returns the types of values, by the tag type.
-func readers() map[string]reader {
-	return map[string]reader{
+// types returns the types of values, by the tag type.
+func types() map[string]kong.Mapper {
+	return map[string]kong.Mapper{
 		"duration": one(shim.ParseDuration),
 		"length":   one(atLeast(time.Nanosecond, "invalid duration %q: give more than 0, in seconds (3) or units (500ms)")),
 		"grace": one(atLeast(time.Second, "invalid grace period %q: give at least 1 s, the time that the orchestrator "+
@@ -53,50 +47,52 @@ func readers() map[string]reader {
 		"format": oneOf("format", "text or json", "text", "json"),
 		"health": one(shim.ParseHealth),
 		"mode":   oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
+
+		"expected": one(parseExpected), // of tini
+		"numbers":  one(parseNumbers),  // of dumb-init
 	}
 }
 
-// one returns the reader of a value.
-func one[T any](parse func(string) (T, error)) reader {
-	return reader{parse: func(text string) (any, error) { return parse(text) }}
-}
+// parser reads a value.
+type parser[T any] func(text string) (T, error)
 
-// list returns the reader of values that may come together.
-func list[T any](parse func(string) (T, error)) reader {
-	r := one(parse)
-	r.isList = true
-	return r
-}
-
-// read reads a value into the field of a flag, or adds it to the earlier ones if the field
-// has several. A field of one value is zero after an error.
-func (r reader) read(text string, field reflect.Value) error {
-	texts := []string{text}
-	if r.isList {
-		texts = strings.Split(text, ",")
+// one returns the type of a value, which is the field, or one more of several. A field of one value
+// gets what the parser makes of an invalid text. Unlike with kong's own types, bytes that are not UTF-8 stay.
+func one[T any](parse parser[T]) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, field reflect.Value) error {
+		value, err := parse(ctx.Scan.Pop().String())
+		switch field := field.Addr().Interface().(type) {
+		case *T:
+			*field = value
+		case *[]T:
+			if err == nil {
+				*field = append(*field, value)
+			}
+		}
+		return err
 	}
-	for _, text := range texts {
-		if r.isList {
-			text = strings.TrimSpace(text)
-		}
-		parsed, err := r.parse(text)
-		value := reflect.ValueOf(parsed)
-		switch {
-		case value.Type() == field.Type():
-			field.Set(value)
-		case err == nil:
-			field.Set(reflect.Append(field, value))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// yesOrNo returns the reader of a flag that is on or off.
-func yesOrNo(yes, no any) reader {
-	r := one(func(text string) (any, error) {
+// list returns the type of values that may come together, separated by commas.
+func list[T any](parse parser[T]) kong.MapperFunc {
+	each := one(parse)
+	return func(ctx *kong.DecodeContext, field reflect.Value) (err error) {
+		for text := range strings.SplitSeq(ctx.Scan.Pop().String(), ",") {
+			ctx.Scan.Push(strings.TrimSpace(text))
+			err = cmp.Or(err, each(ctx, field))
+		}
+		return err
+	}
+}
+
+// onOrOff is the type of a flag that may be given without a value, which means yes.
+type onOrOff struct{ kong.MapperFunc }
+
+// IsBool implements [kong.BoolMapper].
+func (onOrOff) IsBool() bool { return true }
+
+func yesOrNo[T any](yes, no T) onOrOff {
+	return onOrOff{one(func(text string) (T, error) {
 		switch strings.ToLower(text) {
 		case "1", "true", "yes", "on":
 			return yes, nil
@@ -104,36 +100,25 @@ func yesOrNo(yes, no any) reader {
 			return no, nil
 		}
 		return no, fmt.Errorf("invalid value %q: give true or false", text)
-	})
-	r.isBool = true
-	return r
+	})}
 }
 
-// oneOf returns the reader of a word of a few, listed as in a sentence. The first value
+// oneOf returns the type of a word of a few, listed as in a sentence. The first value
 // stands for an invalid one.
-func oneOf(what, words string, values ...any) reader {
-	return one(func(text string) (any, error) {
-		for i, word := range strings.Split(strings.Replace(words, " or ", ", ", 1), ", ") {
-			if text == word {
-				return values[i], nil
-			}
+func oneOf[T any](what, words string, values ...T) kong.MapperFunc {
+	return one(func(text string) (T, error) {
+		i := slices.Index(strings.Split(strings.Replace(words, " or ", ", ", 1), ", "), text)
+		if i < 0 {
+			return values[0], fmt.Errorf("invalid %s %q: give %s", what, text, words)
 		}
-		return values[0], fmt.Errorf("invalid %s %q: give %s", what, text, words)
+		return values[i], nil
 	})
-}
-
-// IsBool implements [kong.BoolMapper].
-func (r reader) IsBool() bool { return r.isBool }
-
-// Decode implements [kong.Mapper]. Unlike kong's own mappers it keeps bytes that are not UTF-8.
-func (r reader) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
-	return r.read(ctx.Scan.Pop().String(), field)
 }
 
 // The errors of the parsers are for users: the mistake, and the remedy.
 
 // atLeast returns the parser of a duration with a minimum. wrong is the error for a shorter one.
-func atLeast(least time.Duration, wrong string) func(text string) (time.Duration, error) {
+func atLeast(least time.Duration, wrong string) parser[time.Duration] {
 	return func(text string) (time.Duration, error) {
 		d, err := shim.ParseDuration(text)
 		if err == nil && d < least {
@@ -146,21 +131,20 @@ func atLeast(least time.Duration, wrong string) func(text string) (time.Duration
 // parseSignal is shim.ParseSignal with a hint about a name with a typo.
 func parseSignal(text string) (shim.Signal, error) {
 	s, err := shim.ParseSignal(text)
-	if err == nil {
-		return s, nil
+	if near := nearSignal(text); err != nil && near != "" {
+		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}
-	if near := nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), signalNames()); near != "" {
-		return 0, fmt.Errorf("%w; did you mean %s?", err, near)
-	}
-	return 0, err
+	return s, err
 }
 
-// signalNames returns the names of the standard signals: real-time signals have numbers in theirs.
-func signalNames() (names []string) {
+// nearSignal returns the standard signal that text probably stands for, or "": real-time signals have
+// numbers in their names.
+func nearSignal(text string) string {
+	var names []string
 	for s := shim.Signal(1); s < 32; s++ {
 		names = append(names, s.String())
 	}
-	return names
+	return nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), names)
 }
 
 // otherServers have no preset, and names like those of servers that have one. The signal of
@@ -273,13 +257,12 @@ func parseOnStop(text string) (on shim.OnStop, err error) {
 // looksLikeSignal reports whether a word is the name of a signal, perhaps with a typo: in
 // capitals, or with SIG. Programs are called kill, int and stop.
 func looksLikeSignal(word string) bool {
-	upper := strings.ToUpper(word)
-	name, hasPrefix := strings.CutPrefix(upper, "SIG")
-	_, err := shim.ParseSignal(word)
-	if err == nil {
-		return hasPrefix || word == upper
+	inCapitals := word == strings.ToUpper(word)
+	hasPrefix := strings.HasPrefix(strings.ToUpper(word), "SIG")
+	if _, err := shim.ParseSignal(word); err == nil {
+		return hasPrefix || inCapitals
 	}
-	return word == upper && (hasPrefix || nearest(name, signalNames()) != "")
+	return inCapitals && (hasPrefix || nearSignal(word) != "")
 }
 
 // parseCommand splits a command as a shell does. A program with a slash in its name
@@ -293,4 +276,26 @@ func parseCommand(text string) (words []string, err error) {
 		words[0], err = filepath.Abs(words[0])
 	}
 	return words, err
+}
+
+// parseExpected reads an exit code as tini does, which is reported as 0.
+func parseExpected(text string) (m shim.ExitMap, err error) {
+	m.From, err = strconv.Atoi(strings.TrimSpace("0" + strings.TrimLeft(text, " +")))
+	if err != nil || m.From > 255 {
+		return m, errors.New("give an exit code from 0 to 255")
+	}
+	return m, nil
+}
+
+// parseNumbers reads FROM:TO, with FROM from 1 to 31 and TO from 0 to 31, as dumb-init's
+// scanf(3) does: spaces and a sign may come before a number, and anything after TO. Names
+// of signals are fine too.
+func parseNumbers(text string) (r shim.Rewrite, err error) {
+	if _, err := fmt.Sscanf(text, "%d:%d", (*int)(&r.From), (*int)(&r.To)); err != nil {
+		return shim.ParseRewrite(text)
+	}
+	if r.From < 1 || r.From > 31 || r.To < 0 || r.To > 31 {
+		err = errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
+	}
+	return r, err
 }

@@ -10,44 +10,37 @@ import (
 // not follow a backslash. Nothing is expanded. In single quotes every byte is literal; in
 // double quotes a backslash quotes itself, the quote, $ and `.
 func SplitWords(text string) (words []string, err error) {
-	var word strings.Builder
-	var quote byte // the open quote, or 0
-	begun := false // even if the word is empty: ''
-	end := func() {
-		if begun {
-			words = append(words, word.String())
-		}
-		word.Reset()
-		begun = false
-	}
+	var word []byte                  // nil: none has begun
+	var quote byte                   // the open quote, or 0
+	text += "\n"                     // ends the last word
 	for i := 0; i < len(text); i++ { // bytes: text need not be UTF-8
 		c := text[i]
 		switch {
 		case c == '\\' && quote != '\'':
 			i++
-			if i == len(text) {
+			if i == len(text)-1 {
 				return nil, errors.New("trailing backslash: quote it, or leave it out")
 			}
 			if quote == '"' && strings.IndexByte("\\\"$`", text[i]) < 0 {
-				word.WriteByte(c)
+				word = append(word, c)
 			}
-			word.WriteByte(text[i])
-			begun = true
+			word = append(word, text[i])
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote == 0 && (c == '\'' || c == '"'):
-			quote, begun = c, true
-		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
-			end()
+			quote, word = c, append([]byte{}, word...) // a word, even if it stays empty
+		case quote == 0 && strings.IndexByte(" \t\n", c) >= 0:
+			if word != nil {
+				words = append(words, string(word))
+			}
+			word = nil
 		default:
-			word.WriteByte(c)
-			begun = true
+			word = append(word, c)
 		}
 	}
 	if quote != 0 {
 		return nil, fmt.Errorf("unclosed quote %c: close the quote", quote)
 	}
-	end()
 	return words, nil
 }
 
@@ -55,12 +48,10 @@ func SplitWords(text string) (words []string, err error) {
 const maxTypos = 2
 
 // nearest returns the candidate that name probably stands for, the one with the fewest edits, if
-// those are few, or "". Case, the choice of hyphen or underscore, and hyphens and LAMEDUCK in front do
-// not count.
+// those are few, or "". Case, the choice of hyphen or underscore, and hyphens in front do not count.
 func nearest(name string, candidates []string) (near string) {
 	bare := func(name string) string {
-		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
-		return strings.TrimLeft(strings.TrimPrefix(name, "lameduck"), "-")
+		return strings.TrimLeft(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
 	}
 	meant := bare(name)
 	for n := range min(maxTypos, len(meant)/2) + 1 {
