@@ -18,15 +18,17 @@ const proc procfs.Root = ""
 // changes. A single failure (ENOBUFS, an interrupted dump) is temporary.
 const maxFailures = 3
 
-// retryInterval is the time between two tries of sock_diag(7) after a change to /proc/net.
-const retryInterval = 4 * time.Second
+// retryInterval is the time from the first try of sock_diag(7) after a change to /proc/net to the second. It
+// doubles with each try.
+const retryInterval = time.Second
 
 // source lists the TCP sockets of the network namespace: by sock_diag(7) or, after
 // maxFailures, from the tables of /proc/net.
 type source struct {
 	dump     func(states sockdiag.States, ports tcp.Ports, visit func(*tcp.Socket)) error
-	failures int       // of dump, in a row; from maxFailures on dump is only tried
-	triedAt  time.Time // the latest try
+	failures int // of dump, in a row; from maxFailures on dump is only tried
+	retryAt  time.Time
+	retryIn  time.Duration // the latest interval
 	root     procfs.Root
 	limits   string // what is not shown, or why the tables are read
 	failed   error  // why no source could be read last; nil: one could
@@ -37,10 +39,11 @@ func (s *source) isTable() bool { return s.failures >= maxFailures }
 
 // retry tries sock_diag(7) again if that is due, and changes the source if it works.
 func (s *source) retry(now time.Time) {
-	if !s.isTable() || now.Sub(s.triedAt) < retryInterval {
+	if !s.isTable() || now.Before(s.retryAt) {
 		return
 	}
-	s.triedAt = now
+	s.retryIn = max(retryInterval, 2*s.retryIn)
+	s.retryAt = now.Add(s.retryIn)
 	if s.dump(listenStates, nil, func(*tcp.Socket) {}) == nil {
 		s.failures, s.limits = 0, ""
 	}

@@ -53,7 +53,11 @@ func (p *Plan) misfit() error {
 	if gate.Conditional() {
 		needed = cmp.Or(needed, time.Second)
 	}
+	period := Flag("grace-period", grace)
+	if p.AssumedFrom != "" {
+		period = quote.InWords("the assumed grace period of %s", grace)
+	}
 	return fault(p.longestFlag(), quote.InWords("give less, or a grace period of %s", p.GraceFor(needed)),
 		"%s does not fit into %s, which leaves %s for the hold", cmp.Or(p.GivenTimes(), "a hold"),
-		Flag("grace-period", grace), max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
+		period, max(p.ceiling(grace), 0).Truncate(100*time.Millisecond))
 }
