@@ -52,7 +52,7 @@ func TestObserverFallsBack(t *testing.T) {
 }
 
 // TestObserverReturns: a request that is in flight when sock_diag fails holds, until MaxSilence. The source
-// is tried again at intervals, and when it works knows the connections.
+// is tried again at doubling intervals, and when it works knows the connections.
 func TestObserverReturns(t *testing.T) {
 	waiting := kept(99)
 	waiting.Info.Received += 100
@@ -81,13 +81,13 @@ func TestObserverReturns(t *testing.T) {
 		return f.Dump(states, ports, visit)
 	}
 	want(time.Second, "sock_diag, 1 of 1 in flight")
-	f.errs = slices.Repeat([]error{errDenied}, maxFailures+2)
+	f.errs = slices.Repeat([]error{errDenied}, maxFailures+3)
 	want(1500*time.Millisecond, "sock_diag, 1 of 1 in flight")
 	want(1750*time.Millisecond, "/proc/net, 1 of 1 in flight")
 	want(8*time.Second, "/proc/net, 1 of 1 in flight")
 	f.sockets[0].Info.LastReceived = 8 * time.Second
 	want(11*time.Second, "sock_diag, 1 of 1 in flight")
-	if want := []time.Duration{1.75e9, 5.75e9, 9.75e9}; !slices.Equal(tries, want) || o.events.reader == nil {
+	if want := []time.Duration{1.75e9, 2.75e9, 4.75e9, 8.75e9}; !slices.Equal(tries, want) || o.events.reader == nil {
 		t.Errorf("tried after %v, want %v", tries, want)
 	}
 	f.sockets[0].Info.Sent += 100
