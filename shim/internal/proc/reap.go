@@ -69,5 +69,10 @@ func BecomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1,
 // belongs to the calling thread, and lasts because Go ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
 func SetParentDeathSignal(s sig.Signal) error {
-	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0)
+	parent := unix.Getppid()
+	err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0)
+	if err == nil && unix.Getppid() != parent {
+		err = unix.Kill(unix.Getpid(), unix.Signal(s))
+	}
+	return err
 }
