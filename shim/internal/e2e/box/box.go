@@ -33,6 +33,7 @@ type Box struct {
 	Port     string            // of the first server of the catch helper
 	Acts     map[string]func() // what a session may name; see Play
 	network  *Network
+	began    time.Time // just before the start
 }
 
 // Setup says how a program is started. The zero value is PID 1 of new namespaces.
@@ -99,6 +100,7 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 		s.Change(b.Cmd)
 	}
 	var err error
+	b.began = time.Now()
 	b.network.Do(func() { err = b.Cmd.Start() })
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 //	state S T         waits until the program, and its only child, is in a state of proc_pid_status(5)
 //	sleeps            waits until the program sleeps
 //	only              wants no line of the output but those of the steps before
-//	lasts TIME        wants the session to have lasted this long
+//	lasts TIME        wants the program to have run this long
 //	once TEXT         wants one line with TEXT so far, of the output or of lameduck's; "never TEXT" none
 //	ended TEXT        wants the report to say why the hold has ended, and which signals were sent
 //	file PATH         wants the file to exist; "gone PATH" not to exist
@@ -41,7 +41,7 @@ var keys = map[string]string{"^C": "\x03", "^D": "\x04", "^Z": "\x1a"}
 // or the name of an act of the box.
 func (b *Box) Play(session string) {
 	b.T.Helper()
-	start, waited := time.Now(), 0
+	waited := 0
 	for step := range strings.SplitSeq(session, " / ") {
 		step = strings.TrimSpace(step)
 		word, rest, _ := strings.Cut(step, " ")
@@ -77,8 +77,8 @@ func (b *Box) Play(session string) {
 				b.T.Errorf("report %+v, want %s", r, rest)
 			}
 		case word == "lasts":
-			if took := time.Since(start); took < testutil.Must(time.ParseDuration(rest)) {
-				b.T.Errorf("the session has lasted %v, want %s", took, rest)
+			if took := time.Since(b.began); took < testutil.Must(time.ParseDuration(rest)) {
+				b.T.Errorf("the program has run for %v, want %s", took, rest)
 			}
 		case word == "file", word == "gone":
 			if _, err := os.Lstat(rest); (err == nil) != (word == "file") {
