@@ -45,7 +45,7 @@ func (s *Stop) Figures() Fields {
 	o := &s.InHold
 	sees := o.sees()
 	closes, notifies := sees && s.Letgo.CloseIdle, sees && len(s.Letgo.Goaway) > 0
-	signal := s.Exit.Signal
+	hasExited, signal := !s.ExitedAt.IsZero(), s.Exit.Signal
 	sent := []Fields{}
 	for _, one := range s.Sent {
 		sent = append(sent, Fields{"signal", one.Signal.String(), "at_ms", s.ms(one.At)})
@@ -72,8 +72,8 @@ func (s *Stop) Figures() Fields {
 		"new_ports", Known(sees, append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)),
 		"sent", sent,
 		"lull", Known(s.Lull.Sought, s.Lull.Found), // the first signal was sent without a request in flight
-		"exit_code", Known(!s.ExitedAt.IsZero() && signal == 0, s.Exit.Code),
-		"exit_signal", Known(signal != 0, signal.String()),
+		"exit_code", Known(hasExited && signal == 0, s.Exit.Code),
+		"exit_signal", Known(hasExited && signal != 0, signal.String()),
 		"waited_for", s.inFigures(waited), // processes that the command left behind, at work
 		"left", s.inFigures(atWork), // those that had not ended
 		"grace_used_ms", s.ms(s.Now),

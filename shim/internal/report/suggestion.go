@@ -75,7 +75,7 @@ func (s *Stop) betterHold() string {
 			"if such a stream needs no drain", cause.Port)
 	case cause.Kind == traffic.Probe && s.Traffic.Probes != traffic.IgnoreProbes:
 		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	case isNew && cause.Peer.IsLoopback() && seldom:
+	case isNew && cause.Peer.IsLoopback() && seldom && rate <= 1:
 		return "a probe over loopback? if nothing else comes that way, --ignore-peer=127.0.0.1 " +
 			"--ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
 	case kept && s.Server.ClosesKept:
