@@ -124,5 +124,6 @@ func (f *initFlags) rewrite(cfg *shim.Config) {
 			cfg.Rewrites[i] = r
 		}
 	}
-	cfg.TERMDropped = len(f.Rewrite) > 0 && slices.Contains(cfg.Rewrites, shim.Rewrite{From: shim.TERM})
+	dropped := shim.Rewrite{From: shim.TERM}
+	cfg.TERMDropped = slices.Contains(f.Rewrite, dropped) && slices.Contains(cfg.Rewrites, dropped)
 }

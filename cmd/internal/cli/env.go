@@ -35,6 +35,7 @@ func (l *Line) readEnv(env []string) {
 		switch {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
 		case f != nil && !isAddress(value):
+			value, _ = Lookup(env, name)
 			if text := strings.TrimSpace(value); text != "" && !l.gave(f.Name) {
 				l.Given = append(l.Given, Given{Flag: f, Text: text, fromEnv: true})
 			}
