@@ -59,8 +59,8 @@ func (s *Stop) Figures() Fields {
 		"floor_ms", s.Stop.Gate.Floor.Milliseconds(),
 		"ceiling_ms", s.Stop.Gate.MaxHold().Milliseconds(),
 		"accepted", Known(sees, o.Accepted),
-		"last_new_ms", Known(s.after(o.LastNew) > 0, s.ms(o.LastNew)),
-		"last_byte_ms", Known(s.after(o.LastByte) > 0, s.ms(o.LastByte)),
+		"last_new_ms", Known(sees && s.after(o.LastNew) > 0, s.ms(o.LastNew)),
+		"last_byte_ms", Known((sees || o.Observer == Datagrams) && s.after(o.LastByte) > 0, s.ms(o.LastByte)),
 		"open", Known(sees, o.Open),
 		"in_flight", Known(sees, s.inFlight()),
 		"streams", Known(sees, o.Streams), // at the end of the hold, as all before

@@ -47,6 +47,13 @@ func playReal(t *testing.T, s *script.Script) {
 	killed := slices.ContainsFunc(s.Actions, isKill) // by lameduck
 	for _, e := range s.Events {
 		time.Sleep(time.Until(ready.Add(e.At))) // a script says at which times events come
+		due := 0
+		for _, a := range s.Actions {
+			if strings.HasPrefix(a.Text, "sends ") && !isKill(a) && a.At < e.At {
+				due++
+			}
+		}
+		testutil.Eventually(t, "what was sent so far is received", func() bool { return b.Out.Count("got ") >= due })
 		if name, err := sig.Parse(e.Text); err == nil {
 			b.Signal(name)
 		} else if e.Text != "killed KILL" || !killed {
